@@ -1,0 +1,12 @@
+//! GitOps for streaming: a project directory of YAML and SQL becomes running infrastructure, and stays owned.
+//!
+//! The pure half (`project`, `sql`, `compiler`, `planner`, the value types of `state`) has no async, no clock and no access
+//! to the process environment; the impure half (`state` stores, `providers`, `actors`) is where every deadline and
+//! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
+#![forbid(unsafe_code)]
+
+pub mod codes;
+pub mod compiler;
+pub mod planner;
+pub mod project;
+pub mod state;

@@ -1,0 +1,5 @@
+//! What streamt owns and what it is in the middle of: identities, ownership, operation control, plan files, and the stores
+//! that keep them. It promises strict reading (anything malformed is E411 or E408, never taken as empty) and durable steps
+//! that stand whole or not at all.
+
+pub mod model;

@@ -1,0 +1,148 @@
+//! Identities and the ownership state document, version 1.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::compiler::artifact::Kind;
+use crate::compiler::canonical::{CanonicalError, Checksum};
+use crate::project::model::OwnershipMode;
+
+/// `streamt://<project>/<environment>/<kind>/<logical-name>`, at most 512 characters, four non-empty segments without `/`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ResourceId {
+    text: String,
+    kind: Kind,
+}
+
+impl ResourceId {
+    pub fn new(project: &str, environment: &str, kind: Kind, logical_name: &str) -> Option<Self> {
+        Self::parse(&format!("streamt://{project}/{environment}/{kind}/{logical_name}"))
+    }
+
+    /// None unless the text re-renders to itself.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut segments = text.strip_prefix("streamt://")?.split('/');
+        let (project, environment, kind, name) =
+            (segments.next()?, segments.next()?, segments.next()?, segments.next()?);
+        let whole = segments.next().is_none() && [project, environment, name].iter().all(|s| !s.is_empty());
+        (whole && text.chars().count() <= 512 && !text.chars().any(char::is_control))
+            .then_some(())
+            .and_then(|()| Some(Self { kind: Kind::parse(kind)?, text: text.to_owned() }))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn segment(&self, index: usize) -> &str {
+        self.text["streamt://".len()..].split('/').nth(index).unwrap_or_default()
+    }
+
+    pub fn project(&self) -> &str {
+        self.segment(0)
+    }
+
+    pub fn environment(&self) -> &str {
+        self.segment(1)
+    }
+
+    pub fn logical_name(&self) -> &str {
+        self.segment(3)
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for ResourceId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for ResourceId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("not a resource id"))
+    }
+}
+
+/// `streamt-state://<namespace>/<project>/<environment>`; the local backend uses the namespace `local`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct StateAddress {
+    pub namespace: String,
+    pub project: String,
+    pub environment: String,
+}
+
+impl fmt::Display for StateAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "streamt-state://{}/{}/{}", self.namespace, self.project, self.environment)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BackendKind {
+    Local,
+    Postgres,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreIdentity {
+    pub backend: BackendKind,
+    pub store_id: Uuid,
+}
+
+/// What streamt remembers of a resource it created or adopted. Its mode is never `external`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnershipRecord {
+    pub physical_name: String,
+    pub ownership: OwnershipMode,
+    pub artifact_checksum: Checksum,
+    pub backend: String,
+}
+
+/// Ownership of one environment. `serial` steps by one exactly when `resources` change.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnershipState {
+    pub state_version: u32,
+    pub project: String,
+    pub environment: String,
+    pub serial: u64,
+    pub resources: BTreeMap<ResourceId, OwnershipRecord>,
+}
+
+impl OwnershipState {
+    /// A state never written: serial 0, nothing owned.
+    pub fn empty(project: impl Into<String>, environment: impl Into<String>) -> Self {
+        Self {
+            state_version: 1,
+            project: project.into(),
+            environment: environment.into(),
+            serial: 0,
+            resources: BTreeMap::new(),
+        }
+    }
+
+    pub fn checksum(&self) -> Result<Checksum, CanonicalError> {
+        Checksum::of(self)
+    }
+}
+
+/// The `backend` text of a record, by kind; connectors and Gateway rules bind an endpoint and are not here.
+pub const KAFKA_BACKEND: &str = "direct-kafka";
+pub const SCHEMA_REGISTRY_BACKEND: &str = "schema-registry";
