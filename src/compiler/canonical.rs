@@ -29,7 +29,7 @@ impl Checksum {
     }
 
     /// The digest of a value's canonical JSON.
-    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, CanonicalError> {
+    pub fn of<T: Serialize>(value: &T) -> Result<Self, CanonicalError> {
         Ok(Self::of_bytes(&to_canonical(value)?))
     }
 
@@ -67,6 +67,6 @@ impl<'de> serde::Deserialize<'de> for Checksum {
 pub struct CanonicalError;
 
 /// RFC 8785 bytes, without a final newline.
-pub fn to_canonical<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+pub fn to_canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
     serde_json_canonicalizer::to_vec(value).map_err(|_| CanonicalError)
 }
