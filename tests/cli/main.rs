@@ -1,1 +1,3 @@
+//! Black-box tests that need no service.
 
+mod licences;

@@ -1,0 +1,52 @@
+# Everything done twice has a target here. `make demo` and `make test` do their own set-up.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+SERVICES := tests/services/services
+
+.PHONY: help demo build test test-offline services services-down services-env lint fmt snapshots reference perf clean
+
+help: ## List the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+demo: ## The main job on a broker of its own: init, validate, plan, apply, a change, plan, apply, status, lineage
+	@examples/demo
+
+build: ## The release binary, at target/release/streamt
+	cargo build --release --locked
+
+test: ## All tests; starts the services they need and stops those it started
+	@tests/run
+
+test-offline: ## The tests that need no service, in seconds
+	cargo test --locked --lib --test cli
+
+services: ## Start the services of the tests and leave them running
+	$(SERVICES) up kafka kafka-3 registry
+
+services-down: ## Stop them
+	$(SERVICES) down
+
+services-env: ## The variables by which tests find them
+	@$(SERVICES) env
+
+lint: ## Formatting and clippy
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+
+fmt: ## Format
+	cargo fmt
+
+snapshots: ## Accept the current output of the commands as the expected one
+	INSTA_UPDATE=always cargo test --locked --lib --test cli
+
+reference: ## Write docs/reference from the code
+	cargo run --locked --quiet -- docs reference --output-dir docs/reference
+
+perf: ## The figures of perf/README.md
+	@perf/run
+
+clean: ## Remove build outputs and service data
+	$(SERVICES) down
+	cargo clean
