@@ -5,8 +5,10 @@
 //! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
 #![forbid(unsafe_code)]
 
+pub mod cli;
 pub mod codes;
 pub mod compiler;
 pub mod planner;
 pub mod project;
 pub mod state;
+pub mod validate;

@@ -1,0 +1,3 @@
+//! The command line: one file per command, rendering apart from doing.
+
+pub mod templates;
