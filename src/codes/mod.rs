@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod diagnostic;
+pub mod redact;
 
 pub use catalogue::Code;
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Location};
