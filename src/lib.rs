@@ -5,9 +5,11 @@
 //! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
 #![forbid(unsafe_code)]
 
+pub mod actors;
 pub mod cli;
 pub mod codes;
 pub mod compiler;
+pub mod messages;
 pub mod planner;
 pub mod project;
 pub mod state;

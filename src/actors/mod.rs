@@ -1,0 +1,7 @@
+//! Who does what while an operation runs: the lock actor holds the lock and writes the durable steps, one actor per provider
+//! endpoint talks to it, the coordinator walks one operation through its gates, and a `Runtime` owns them all. It promises that
+//! no mutation starts without a durable step before it and a held lock around it, and that nothing created is taken back.
+
+mod lock;
+
+pub use lock::lease;
