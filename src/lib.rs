@@ -12,5 +12,6 @@ pub mod compiler;
 pub mod messages;
 pub mod planner;
 pub mod project;
+pub mod providers;
 pub mod state;
 pub mod validate;

@@ -1,0 +1,57 @@
+//! What bounds every call to a provider.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::failure::ProviderFailure;
+
+/// Why a provider is asked; decides how strict a read is and how its failure is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Purpose {
+    Plan,
+    Apply,
+    Adopt,
+    Recover,
+    Status,
+    Observe,
+    Import,
+    Test,
+    Probe,
+}
+
+/// The deadline and the cancellation of one call, made by its owner.
+#[derive(Clone, Debug)]
+pub struct Ctx {
+    pub deadline: Instant,
+    pub cancel: CancellationToken,
+    pub purpose: Purpose,
+}
+
+impl Ctx {
+    pub fn new(purpose: Purpose, budget: Duration, cancel: CancellationToken) -> Self {
+        Self { deadline: Instant::now() + budget, cancel, purpose }
+    }
+
+    /// Time left; zero once the deadline has passed.
+    pub fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// The smaller of `bound` and the time left.
+    pub fn at_most(&self, bound: Duration) -> Duration {
+        bound.min(self.remaining())
+    }
+
+    /// Runs a read to its end, to the deadline or to cancellation, whichever comes first. Dropping a read has no effect.
+    pub async fn read<T>(&self, work: impl Future<Output = Result<T, ProviderFailure>>) -> Result<T, ProviderFailure> {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(ProviderFailure::Aborted { uncertain: false }),
+            () = tokio::time::sleep_until(self.deadline) => Err(ProviderFailure::Timeout),
+            result = work => result,
+        }
+    }
+}
