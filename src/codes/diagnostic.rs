@@ -131,8 +131,8 @@ impl std::error::Error for Diagnostic {}
 pub struct Diagnostics(Vec<Diagnostic>);
 
 impl Diagnostics {
-    pub fn new() -> Self {
-        Self::default()
+    pub const fn new() -> Self {
+        Self(Vec::new())
     }
 
     pub fn push(&mut self, diagnostic: Diagnostic) {

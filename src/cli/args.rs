@@ -1,0 +1,120 @@
+//! The command line as types. Exclusions that have an error code of their own are checked by the commands, so that the
+//! code appears; clap refuses only what has none.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use super::commands;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum OutputFormat {
+    Text,
+    Json,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ColorChoice {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Options that stand anywhere on the line.
+#[derive(Clone, Debug, Args)]
+pub struct GlobalArgs {
+    /// Result as text, or as one JSON envelope on stdout
+    #[arg(
+        short,
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        env = "STREAMT_OUTPUT",
+        global = true,
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
+    pub output: OutputFormat,
+
+    /// Print errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Global options")]
+    pub quiet: bool,
+
+    /// Log on stderr: -v info, -vv debug, -vvv trace
+    #[arg(short, long, action = ArgAction::Count, global = true, help_heading = "Global options")]
+    pub verbose: u8,
+
+    /// When to colour text
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value = "auto",
+        global = true,
+        help_heading = "Global options"
+    )]
+    pub color: ColorChoice,
+
+    /// Same as --color never
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub no_color: bool,
+
+    /// Form of log lines on stderr
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        value_enum,
+        default_value = "text",
+        env = "STREAMT_LOG_FORMAT",
+        global = true,
+        hide_env_values = true,
+        help_heading = "Global options"
+    )]
+    pub log_format: OutputFormat,
+}
+
+/// GitOps for streaming: declare topics, schemas and SQL models; plan, review and apply them.
+#[derive(Debug, Parser)]
+#[command(name = "streamt", disable_version_flag = true, disable_help_subcommand = true, max_term_width = 120)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+
+    /// Print the version
+    #[arg(long)]
+    pub version: bool,
+
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// Which project, for which environment.
+#[derive(Clone, Debug, Args)]
+pub struct ProjectArgs {
+    /// Directory that holds stream_project.yml
+    #[arg(short, long, value_name = "PATH", default_value = ".", env = "STREAMT_PROJECT_DIR", hide_env_values = true)]
+    pub project_dir: PathBuf,
+
+    /// Environment of environments/<ENV>.yml [env: STREAMT_ENV]
+    #[arg(short, long, value_name = "ENV")]
+    pub env: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Completion(commands::completion::CompletionArgs),
+    Version(commands::version::VersionArgs),
+    Man(commands::man::ManArgs),
+}
+
+impl Command {
+    /// The canonical words of the envelope.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completion(_) => "completion",
+            Self::Version(_) => "version",
+            Self::Man(_) => "man",
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The commands.
+
+pub mod completion;
+pub mod man;
+pub mod version;

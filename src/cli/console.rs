@@ -1,0 +1,80 @@
+//! The two streams. Everything that reaches a terminal, a pipe or a file of the caller's passes here, once a command has
+//! ended; progress and questions while it runs have files of their own.
+
+use std::io::{self, Write};
+
+use crate::codes::{Code, Diagnostic, Diagnostics};
+
+use super::context::Context;
+use super::diagnostic;
+use super::doc::Doc;
+use super::envelope::Envelope;
+use super::outcome::{CmdResult, exit};
+
+/// Writes the result of a command and returns the exit code.
+pub fn finish(context: &Context, command: &str, result: CmdResult) -> u8 {
+    let (data, text, errors, warnings, code) = match result {
+        Ok(outcome) => (outcome.data, outcome.text, Diagnostics::new(), outcome.warnings, outcome.exit),
+        Err(failure) => (failure.data, failure.text, failure.errors, failure.warnings, failure.exit),
+    };
+    let written = if context.json {
+        let envelope = Envelope::new(command, &data, &errors, &warnings).render();
+        findings(context, &errors, if context.verbose > 0 { &warnings } else { &NONE });
+        write_stdout(envelope.as_bytes())
+    } else {
+        let shown = if context.quiet { String::new() } else { text.render(context.stdout.colour) };
+        let written = write_stdout(shown.as_bytes());
+        findings(context, &errors, if context.quiet { &NONE } else { &warnings });
+        written
+    };
+    match written {
+        Ok(()) => code,
+        Err(error) => output_failed(context, &error),
+    }
+}
+
+static NONE: Diagnostics = Diagnostics::new();
+
+/// Warnings first, so that an error is the last thing on the screen.
+fn findings(context: &Context, errors: &Diagnostics, warnings: &Diagnostics) {
+    let mut doc = Doc::new();
+    for warning in warnings.iter() {
+        doc.append(diagnostic::render(warning, false));
+    }
+    for error in errors.iter() {
+        doc.append(diagnostic::render(error, !context.quiet));
+    }
+    write_stderr(&doc.render(context.stderr.colour));
+}
+
+/// A closed stderr is nobody's loss: there is no one left to tell.
+pub fn write_stderr(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
+/// Writes text that is the whole answer (help, a usage envelope) and returns the exit code of having done so.
+pub fn print(text: &str) -> u8 {
+    match write_stdout(text.as_bytes()) {
+        Ok(()) => exit::OK,
+        Err(_) => exit::FAILURE,
+    }
+}
+
+fn write_stdout(bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+fn output_failed(context: &Context, error: &io::Error) -> u8 {
+    if error.kind() != io::ErrorKind::BrokenPipe {
+        let error = Diagnostic::new(Code::E907OutputFailed, format!("stdout cannot be written: {}", error.kind()))
+            .suggest("Free space or choose another target; the command itself has ended");
+        write_stderr(&diagnostic::render(&error, true).render(context.stderr.colour));
+    }
+    exit::FAILURE
+}
