@@ -114,6 +114,6 @@ mod tests {
     fn the_longest_recognised_path_names_the_command() {
         assert_eq!(recognised_path(&argv("--nope")), "streamt");
         assert_eq!(recognised_path(&argv("--color always version --nope")), "version");
-        assert_eq!(recognised_path(&argv("-o json init --project-name explain")), "init");
+        assert_eq!(recognised_path(&argv("-o json version explain")), "version");
     }
 }
