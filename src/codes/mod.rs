@@ -4,6 +4,7 @@
 mod catalogue;
 mod diagnostic;
 pub mod redact;
+pub mod suggest;
 
 pub use catalogue::Code;
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Location};
