@@ -1,4 +1,4 @@
-//! Canonical JSON (RFC 8785), the one digest of the product, and the strict JSON reader.
+//! Canonical JSON (RFC 8785) and the one digest of the product.
 
 use std::fmt;
 
@@ -18,7 +18,11 @@ impl Checksum {
     }
 
     pub fn of_bytes(bytes: &[u8]) -> Self {
-        let digest = Sha256::digest(bytes);
+        Self::of_digest(Sha256::digest(bytes).into())
+    }
+
+    /// Of a SHA-256 that was fed in pieces.
+    pub fn of_digest(digest: [u8; 32]) -> Self {
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
         for byte in digest {

@@ -3,6 +3,7 @@
 
 pub mod artifact;
 pub mod canonical;
+pub mod strict_json;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,4 +2,9 @@
 //! that keep them. It promises strict reading (anything malformed is E411 or E408, never taken as empty) and durable steps
 //! that stand whole or not at all.
 
+pub mod control;
+pub mod error;
 pub mod model;
+pub mod scalar;
+pub mod step;
+pub mod store;

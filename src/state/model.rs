@@ -7,8 +7,12 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::compiler::artifact::Kind;
-use crate::compiler::canonical::{CanonicalError, Checksum};
+use crate::compiler::canonical::{CanonicalError, Checksum, to_canonical};
+use crate::compiler::strict_json;
 use crate::project::model::OwnershipMode;
+
+use super::error::StateError;
+use super::scalar::uuid_text;
 
 /// `streamt://<project>/<environment>/<kind>/<logical-name>`, at most 512 characters, four non-empty segments without `/`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -102,6 +106,7 @@ pub enum BackendKind {
 #[serde(deny_unknown_fields)]
 pub struct StoreIdentity {
     pub backend: BackendKind,
+    #[serde(with = "uuid_text")]
     pub store_id: Uuid,
 }
 
@@ -141,7 +146,56 @@ impl OwnershipState {
     pub fn checksum(&self) -> Result<Checksum, CanonicalError> {
         Checksum::of(self)
     }
+
+    /// Reads the document of one address. `what` names it in the error. E411.
+    pub fn read(bytes: &[u8], address: &StateAddress, what: &str) -> Result<Self, StateError> {
+        let invalid = |why: &dyn fmt::Display| StateError::invalid(format!("{what} is {why}"));
+        let state: Self = strict_json::read(bytes, MAX_STATE).map_err(|error| invalid(&error))?;
+        state.check(address).map_err(|rule| StateError::invalid(format!("{what}: {rule}")))?;
+        Ok(state)
+    }
+
+    /// The digest of a document that keeps the rules of its address. E411.
+    pub fn checked(&self, address: &StateAddress) -> Result<Checksum, StateError> {
+        self.check(address).map_err(|rule| StateError::invalid(format!("the next ownership state: {rule}")))?;
+        let canonical = to_canonical(self).map_err(|error| StateError::invalid(error.to_string()))?;
+        if canonical.len() > MAX_STATE {
+            return Err(StateError::invalid("the next ownership state is larger than its bound"));
+        }
+        Ok(Checksum::of_bytes(&canonical))
+    }
+
+    fn check(&self, address: &StateAddress) -> Result<(), &'static str> {
+        if self.state_version != 1 {
+            return Err("its version is not 1");
+        }
+        if self.project != address.project || self.environment != address.environment {
+            return Err("it belongs to another project or environment");
+        }
+        if self.serial > MAX_SERIAL {
+            return Err("its serial is out of range");
+        }
+        if self.serial == 0 && !self.resources.is_empty() {
+            return Err("a state never written owns nothing");
+        }
+        for (id, record) in &self.resources {
+            if id.project() != address.project || id.environment() != address.environment {
+                return Err("a resource belongs to another project or environment");
+            }
+            if record.ownership == OwnershipMode::External {
+                return Err("an external resource is recorded");
+            }
+            if record.physical_name.is_empty() || record.backend.is_empty() {
+                return Err("a record lacks its name or backend");
+            }
+        }
+        Ok(())
+    }
 }
+
+/// Bound of the stored document: bytes.
+pub const MAX_STATE: usize = 10 * 1024 * 1024;
+const MAX_SERIAL: u64 = (1 << 53) - 1;
 
 /// The `backend` text of a record, by kind; connectors and Gateway rules bind an endpoint and are not here.
 pub const KAFKA_BACKEND: &str = "direct-kafka";

@@ -1,0 +1,95 @@
+//! The digest of the control document, kept while events arrive.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::compiler::canonical::{Checksum, to_canonical};
+
+use super::event::{Intent, ProgressEntry, RecoveryRecord};
+use super::grammar::Frontier;
+use super::{CURRENT_VERSION, Control, ControlError, Status};
+
+/// An operation that is not over.
+#[derive(Clone)]
+pub struct Open {
+    pub version: u8,
+    pub intent: Arc<Intent>,
+    pub progress: Arc<Vec<ProgressEntry>>,
+    pub recovery: Option<RecoveryRecord>,
+    pub event_index: u64,
+    pub frontier: Frontier,
+    /// SHA-256 over the document up to the last progress entry: `progress` is followed only by `recovery` and `status`.
+    running: Sha256,
+}
+
+impl Open {
+    pub fn new(address: &str, version: u8, intent: Intent) -> Result<Self, ControlError> {
+        let mut running = Sha256::new();
+        running.update(b"{\"address\":");
+        running.update(canonical(&address)?);
+        running.update(format!(",\"control_version\":{version},\"intent\":"));
+        running.update(canonical(&intent.to_value(version))?);
+        running.update(b",\"progress\":[");
+        Ok(Self {
+            version,
+            intent: Arc::new(intent),
+            progress: Arc::default(),
+            recovery: None,
+            event_index: 0,
+            frontier: Frontier::default(),
+            running,
+        })
+    }
+
+    pub fn push(&mut self, entry: ProgressEntry) -> Result<(), ControlError> {
+        if !self.progress.is_empty() {
+            self.running.update(b",");
+        }
+        self.running.update(canonical(&entry)?);
+        Arc::make_mut(&mut self.progress).push(entry);
+        Ok(())
+    }
+
+    pub fn checksum(&self) -> Result<Checksum, ControlError> {
+        let mut whole = self.running.clone();
+        whole.update(b"],\"recovery\":");
+        whole.update(canonical(&self.recovery)?);
+        let status = if self.recovery.is_some() { Status::RecoveryRequired } else { Status::InProgress };
+        whole.update(b",\"status\":");
+        whole.update(canonical(&status)?);
+        whole.update(b"}");
+        Ok(Checksum::of_digest(whole.finalize().into()))
+    }
+}
+
+fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, ControlError> {
+    to_canonical(value).map_err(|_| ControlError("a value has no canonical form"))
+}
+
+pub fn clear_checksum(address: &str) -> Checksum {
+    let text = Value::from(address);
+    Checksum::of_bytes(
+        format!(
+            "{{\"address\":{text},\"control_version\":{CURRENT_VERSION},\"intent\":null,\"progress\":[],\"recovery\":null,\
+             \"status\":\"clear\"}}"
+        )
+        .as_bytes(),
+    )
+}
+
+impl Control {
+    /// The whole document. Its canonical form has the digest [`Control::checksum`].
+    pub fn to_value(&self) -> Value {
+        json!({
+            "address": self.site.text,
+            "control_version": self.version(),
+            "intent": self.open.as_ref().map(|open| open.intent.to_value(open.version)),
+            "progress": self.progress(),
+            "recovery": self.recovery(),
+            "status": self.status().status,
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! Transitions as values: what one durable step writes, and the snapshot it leaves behind. Pure and shared by all stores, so
+//! that a store only has to prove that it stands at `before` and to write the rest whole or not at all.
+
+use std::sync::Arc;
+
+use uuid::Uuid;
+
+use crate::compiler::canonical::Checksum;
+
+use super::control::{
+    Cleared, Control, ControlError, Event, Intent, ProgressEntry, RecoveryRecord, StoredEvent, Succeeded,
+};
+use super::error::StateError;
+use super::model::{OwnershipState, StateAddress, StoreIdentity};
+use super::scalar::Timestamp;
+use super::store::{ControlObservation, Revision, Snapshot};
+
+/// Where a step starts: everything of a snapshot that is compared before writing. The checksums stand for the content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mark {
+    pub store: StoreIdentity,
+    pub address: StateAddress,
+    pub state_serial: u64,
+    pub state_checksum: Checksum,
+    pub state_revision: Revision,
+    pub control_checksum: Checksum,
+    pub control_revision: Revision,
+    pub event_index: Option<u64>,
+    pub operation_id: Option<Uuid>,
+}
+
+impl Mark {
+    pub fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            store: snapshot.state.store.clone(),
+            address: snapshot.state.address.clone(),
+            state_serial: snapshot.state.state.serial,
+            state_checksum: snapshot.state.checksum.clone(),
+            state_revision: snapshot.state.revision.clone(),
+            control_checksum: snapshot.control.control.checksum().clone(),
+            control_revision: snapshot.control.revision.clone(),
+            event_index: snapshot.control.control.event_index(),
+            operation_id: snapshot.control.control.operation_id(),
+        }
+    }
+}
+
+/// One durable step. `after` is what a fresh read must give once it is written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    pub before: Mark,
+    pub events: Vec<StoredEvent>,
+    /// Whether `after` carries new ownership.
+    pub writes_state: bool,
+    pub after: Snapshot,
+    /// The operation this step belongs to.
+    pub operation_id: Uuid,
+    /// Whether it commits the operation.
+    pub commits: bool,
+}
+
+/// Bound of one stored line or row, and of an ownership document: bytes.
+pub const MAX_ROW: usize = 10 * 1024 * 1024;
+/// Bound of a control file and of a recovery plan: bytes.
+pub const MAX_FILE: usize = 64 * 1024 * 1024;
+
+pub fn begin(snapshot: Snapshot, intent: Intent) -> Result<Step, StateError> {
+    snapshot.ensure_clear()?;
+    let state = &snapshot.state;
+    if intent.prior_state_serial != state.state.serial || intent.prior_state_checksum != state.checksum {
+        return Err(StateError::conflict());
+    }
+    check_size(&intent, &state.state)?;
+    let operation_id = intent.operation_id;
+    step(snapshot, vec![Event::Intent(intent)], None, operation_id)
+}
+
+pub fn record_progress(snapshot: Snapshot, entries: Vec<ProgressEntry>) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    step(snapshot, entries.into_iter().map(Event::Progress).collect(), None, operation_id)
+}
+
+pub fn mark_recovery_required(snapshot: Snapshot, record: RecoveryRecord) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    step(snapshot, vec![Event::RecoveryRequired(record)], None, operation_id)
+}
+
+pub fn clear_before_mutation(snapshot: Snapshot, cleared_at: Timestamp) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    step(snapshot, vec![Event::ClearedBeforeMutation(Cleared { cleared_at })], None, operation_id)
+}
+
+/// `state` = the next ownership, none when it does not change.
+pub fn commit(snapshot: Snapshot, state: Option<OwnershipState>, completed_at: Timestamp) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    let (state_serial, state_checksum) = match &state {
+        None => (snapshot.state.state.serial, snapshot.state.checksum.clone()),
+        Some(next) => (next.serial, next.checked(&snapshot.state.address)?),
+    };
+    let end = Event::Succeeded(Succeeded { completed_at, state_checksum, state_serial });
+    step(snapshot, vec![end], state, operation_id)
+}
+
+fn pending(snapshot: &Snapshot) -> Result<Uuid, StateError> {
+    snapshot.control.control.operation_id().ok_or_else(|| refused(ControlError("nothing is pending")))
+}
+
+fn refused(error: ControlError) -> StateError {
+    StateError::invalid(format!("a step is not legal: {error}"))
+}
+
+fn step(
+    snapshot: Snapshot,
+    events: Vec<Event>,
+    state: Option<OwnershipState>,
+    operation_id: Uuid,
+) -> Result<Step, StateError> {
+    let before = Mark::of(&snapshot);
+    let commits = matches!(events.last(), Some(Event::Succeeded(_)));
+    let Snapshot { state: mut observed, control } = snapshot;
+    let (control, events) =
+        control.control.apply_step(events).map_err(|error| refused(error).operation(Some(operation_id)))?;
+    let writes_state = state.is_some();
+    if let Some(next) = state {
+        observed.checksum = next.checked(&observed.address)?;
+        observed.revision = state_revision(&observed.checksum);
+        observed.state = Arc::new(next);
+    }
+    let control = ControlObservation { revision: control_revision(&control), control };
+    Ok(Step { before, events, writes_state, after: Snapshot { state: observed, control }, operation_id, commits })
+}
+
+/// The revision of stored ownership.
+pub fn state_revision(checksum: &Checksum) -> Revision {
+    Revision::At(checksum.to_string())
+}
+
+/// The revision of a stored control.
+pub fn control_revision(control: &Control) -> Revision {
+    Revision::At(match control.event_index() {
+        None => control.checksum().to_string(),
+        Some(index) => format!("{}#{index}", control.checksum()),
+    })
+}
+
+/// The intent must fit one row, and what recovery of the whole operation would have to hold must fit one file, before
+/// anything is written.
+fn check_size(intent: &Intent, state: &OwnershipState) -> Result<(), StateError> {
+    /// Envelope and digests of one stored event or one recovery target beside its id: bytes.
+    const PER_EVENT: usize = 640;
+    let intent_bytes = serde_json::to_string(intent).map_or(usize::MAX, |text| text.len());
+    let ids: usize = intent.actions.iter().map(|action| action.resource_id.as_str().len()).sum();
+    let per_action = intent.actions.len().saturating_mul(PER_EVENT).saturating_add(ids);
+    let candidate = serde_json::to_string(&state.resources).map_or(usize::MAX, |text| text.len());
+    // Two events an action in the control; the intent, one event, one target and a candidate record an action in a plan.
+    let control = per_action.saturating_mul(2).saturating_add(intent_bytes);
+    let recovery = per_action.saturating_mul(3).saturating_add(intent_bytes).saturating_add(candidate);
+    if intent_bytes.saturating_add(PER_EVENT) > MAX_ROW || control > MAX_FILE || recovery > MAX_FILE {
+        return Err(StateError::invalid("the operation is too large for its durable record")
+            .suggest("apply a part of the project at a time with --select or --target"));
+    }
+    Ok(())
+}
