@@ -1,4 +1,6 @@
 //! What actors say to each other: one file per conversation, no behaviour. A message is a struct with named fields and one
 //! reply type; what may change something at a provider carries an `ActionLease`.
 
+pub mod kafka;
 pub mod operation;
+pub mod schema_registry;
