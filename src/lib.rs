@@ -13,5 +13,6 @@ pub mod messages;
 pub mod planner;
 pub mod project;
 pub mod providers;
+pub mod sql;
 pub mod state;
 pub mod validate;

@@ -1,5 +1,55 @@
 //! Manifest × ownership × observations → plan. Pure: it decides, it never asks. It promises that no plan deletes because
 //! something is absent, that a verb appears only where ownership permits it, and that equal inputs give an equal plan.
+//! What it needs to know of the live world it names beforehand ([`needed`], [`needs::compatibility_checks`],
+//! [`Plan::watched_topics`]); who fetches it, and how, is not its business.
 
+mod actions;
+mod blockers;
+pub mod desired;
+pub mod impact;
 pub mod model;
+pub mod needs;
 pub mod observation;
+mod ownership;
+pub mod payload;
+mod refusal;
+pub mod risk;
+pub mod schema;
+pub mod selection;
+pub mod topic;
+
+pub use desired::{Declared, Desired};
+pub use model::Plan;
+pub use needs::needed;
+pub use refusal::refuse_undeployable;
+pub use selection::Selection;
+
+use crate::codes::Diagnostics;
+use crate::state::model::OwnershipState;
+
+use observation::Observations;
+
+/// What is known of the world beside the declarations.
+#[derive(Clone, Copy, Debug)]
+pub enum Evidence<'a> {
+    /// Neither state nor providers: nothing is assumed to exist, and nothing may be applied.
+    Offline,
+    Online {
+        state: &'a OwnershipState,
+        observations: &'a Observations,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct PlanInput<'a> {
+    pub desired: &'a Desired<'a>,
+    pub evidence: Evidence<'a>,
+    /// Direct apply only; a reviewed plan is always full.
+    pub selection: Option<&'a Selection>,
+}
+
+/// Decides the whole plan. E213 when a schema reference is neither live nor created earlier by this plan, E221 for a kind
+/// that this version cannot deploy, E901 when an observation that [`needed`] asked for is missing.
+pub fn plan(_input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
+    Err(crate::codes::Diagnostic::new(crate::codes::Code::E901Internal, "the planner is not built").into())
+}

@@ -5,9 +5,16 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::codes::Diagnostics;
 use crate::compiler::artifact::Kind;
 use crate::project::model::OwnershipMode;
-use crate::state::model::ResourceId;
+use crate::state::model::{OwnershipRecord, ResourceId};
+
+use super::impact::ImpactEntry;
+use super::payload::PlanPayload;
+use super::risk::{ChangeRisk, RiskSummary};
+use super::schema::SchemaDiff;
+use super::topic::TopicDiff;
 
 /// The verbs of durable actions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -42,21 +49,66 @@ impl fmt::Display for Verb {
     }
 }
 
+impl Verb {
+    const ALL: [Self; 7] =
+        [Self::Register, Self::Create, Self::Update, Self::Submit, Self::Delete, Self::Cancel, Self::Adopt];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verb| verb.as_str() == text)
+    }
+
+    /// `create`, `register` and `submit` all bring something into being.
+    pub const fn creates(self) -> bool {
+        match self {
+            Self::Register | Self::Create | Self::Submit => true,
+            Self::Update | Self::Delete | Self::Cancel | Self::Adopt => false,
+        }
+    }
+
+    /// `none` or the verb.
+    pub fn text(verb: Option<Self>) -> &'static str {
+        verb.map_or("none", Self::as_str)
+    }
+}
+
+/// What the comparison of a declaration with its live resource gave.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Diff {
+    /// Not compared: external, or of a kind without a comparison here.
+    None,
+    Topic(TopicDiff),
+    Schema(SchemaDiff),
+}
+
 /// A resource and what the plan does to it; `verb` none = unchanged or observed only.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
     pub kind: Kind,
     /// Physical name.
     pub name: String,
-    pub resource_id: Option<ResourceId>,
+    pub resource_id: ResourceId,
     pub mode: OwnershipMode,
     pub verb: Option<Verb>,
-    /// Field → `{from, to}` and the like; sensitive values already `<redacted>`.
+    /// Field → `{from, to}` and the like, in the order of comparison; sensitive values are `<redacted>`. Kept when
+    /// ownership neutralised the verb.
     pub changes: Map<String, Value>,
+    /// The comparison behind `changes`, typed, with real values: what a mutation works from. Never printed.
+    pub diff: Diff,
     /// What the diff said before ownership neutralised it.
     pub observed_verb: Option<Verb>,
+    /// Why ownership neutralised it.
+    pub requirement: Option<RequirementReason>,
     /// A record exists but the live resource differs from it through no change of the declaration, or is gone.
     pub drift: bool,
+    /// The record that a successful plan leaves; none for external and neutralised resources.
+    pub record: Option<OwnershipRecord>,
+}
+
+impl Change {
+    /// `topic:orders.v1`.
+    pub fn label(&self) -> String {
+        format!("{}:{}", self.kind, self.name)
+    }
 }
 
 /// One durable action, in order. The typed tuple used by plan file, intent, dispatcher and projection alike.
@@ -81,17 +133,37 @@ pub enum RequirementReason {
     StateMismatch,
 }
 
+impl RequirementReason {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::InvalidOwnership => "invalid_ownership",
+            Self::OwnershipMismatch => "ownership_mismatch",
+            Self::RequiresAdoption => "requires_adoption",
+            Self::StateMismatch => "state_mismatch",
+        }
+    }
+
+    /// `external` informs; every other reason blocks apply.
+    pub const fn blocks(self) -> bool {
+        match self {
+            Self::External => false,
+            Self::InvalidOwnership | Self::OwnershipMismatch | Self::RequiresAdoption | Self::StateMismatch => true,
+        }
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnershipRequirement {
-    pub resource_id: String,
+    pub resource_id: ResourceId,
     pub kind: Kind,
     pub logical_name: String,
     pub physical_name: String,
     pub reason: RequirementReason,
-    /// `none` or a verb.
-    pub observed_action: String,
-    pub ownership_mode: String,
+    #[serde(with = "super::payload::verb_or_none")]
+    pub observed_action: Option<Verb>,
+    pub ownership_mode: OwnershipMode,
     pub message: String,
 }
 
@@ -104,13 +176,120 @@ pub enum BlockerCode {
     FlinkResubmitRequiresStateEvidence,
 }
 
+impl BlockerCode {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::KafkaPartitionReduction => "kafka_partition_reduction",
+            Self::SchemaIncompatible => "schema_incompatible",
+            Self::FlinkUpdateRequiresSavepoint => "flink_update_requires_savepoint",
+            Self::FlinkResubmitRequiresStateEvidence => "flink_resubmit_requires_state_evidence",
+        }
+    }
+}
+
+/// A migration that no flag permits.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SafetyBlocker {
     pub code: BlockerCode,
     pub kind: Kind,
+    /// Physical name.
     pub resource: String,
-    pub action: String,
+    pub action: Verb,
     pub message: String,
     pub details: Map<String, Value>,
+}
+
+/// A record whose resource is no longer declared. Reported for information; nothing acts on it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RemovalCandidate {
+    pub resource_id: ResourceId,
+    pub kind: Kind,
+    pub physical_name: String,
+    pub ownership: OwnershipMode,
+}
+
+/// A decided plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    pub project: String,
+    pub environment: String,
+    pub offline: bool,
+    /// Every desired resource, unchanged ones included, in kind order; inside a kind in the order of application.
+    pub changes: Vec<Change>,
+    /// Empty when blocked or offline.
+    pub actions: Vec<Action>,
+    /// Sorted by resource id, reason, observed action.
+    pub requirements: Vec<OwnershipRequirement>,
+    /// Sorted by kind, resource, code, action.
+    pub blockers: Vec<SafetyBlocker>,
+    /// Sorted by kind, resource, action.
+    pub risks: Vec<ChangeRisk>,
+    pub risk_summary: RiskSummary,
+    /// Sorted by resource, change type.
+    pub impact: Vec<ImpactEntry>,
+    /// Sorted by resource id; empty in a selected plan.
+    pub removal_candidates: Vec<RemovalCandidate>,
+    /// W146.
+    pub warnings: Diagnostics,
+}
+
+impl Plan {
+    /// The changes that do something.
+    pub fn active(&self) -> impl Iterator<Item = &Change> {
+        self.changes.iter().filter(|change| change.verb.is_some())
+    }
+
+    fn count(&self, wanted: impl Fn(Verb) -> bool) -> usize {
+        self.changes.iter().filter_map(|change| change.verb).filter(|verb| wanted(*verb)).count()
+    }
+
+    pub fn creates(&self) -> usize {
+        self.count(Verb::creates)
+    }
+
+    pub fn updates(&self) -> usize {
+        self.count(|verb| verb == Verb::Update)
+    }
+
+    pub fn deletes(&self) -> usize {
+        self.count(|verb| matches!(verb, Verb::Delete | Verb::Cancel))
+    }
+
+    pub fn has_changes(&self) -> bool {
+        self.active().next().is_some()
+    }
+
+    /// Every requirement but the informational `external`.
+    pub fn blocking_requirements(&self) -> impl Iterator<Item = &OwnershipRequirement> {
+        self.requirements.iter().filter(|requirement| requirement.reason.blocks())
+    }
+
+    pub fn is_apply_blocked(&self) -> bool {
+        !self.blockers.is_empty() || self.blocking_requirements().next().is_some()
+    }
+
+    pub fn blockers_of(&self, change: &Change) -> impl Iterator<Item = &SafetyBlocker> {
+        self.blockers.iter().filter(move |blocker| blocker.kind == change.kind && blocker.resource == change.name)
+    }
+
+    pub fn risk_of(&self, change: &Change) -> Option<&ChangeRisk> {
+        self.risks.iter().find(|risk| risk.kind == change.kind && risk.resource == change.name)
+    }
+
+    /// The change that an action of this plan carries out.
+    pub fn change_of(&self, action: &Action) -> Option<&Change> {
+        self.changes.iter().find(|change| change.resource_id == action.resource_id)
+    }
+
+    /// Topics that would be updated: read the lag of their consumer groups, then plan again with that evidence.
+    pub fn watched_topics(&self) -> Vec<String> {
+        let watched = self.active().filter(|c| c.kind == Kind::Topic && c.verb == Some(Verb::Update));
+        watched.map(|change| change.name.clone()).collect()
+    }
+
+    /// The `plan` object of a reviewed plan and of the JSON output.
+    pub fn payload(&self) -> PlanPayload {
+        PlanPayload::of(self)
+    }
 }

@@ -1,6 +1,6 @@
 //! What providers saw, as values: the planner's only knowledge of the live world.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,6 +103,13 @@ pub struct ConsumerEvidence {
     pub groups: BTreeMap<String, Vec<GroupLag>>,
 }
 
+/// One version of one subject.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SubjectVersion {
+    pub subject: String,
+    pub version: u32,
+}
+
 /// Everything observed for one plan. A desired resource missing here was not asked for (external, or another provider's).
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Observations {
@@ -112,5 +119,8 @@ pub struct Observations {
     pub verdicts: BTreeMap<String, CompatibilityVerdict>,
     /// By subject: the version a register would create (highest number ever used + 1).
     pub next_versions: BTreeMap<String, u32>,
+    /// Of the referenced versions that were asked for, those that exist.
+    pub live_versions: BTreeSet<SubjectVersion>,
+    /// None when no topic of the plan is watched.
     pub consumers: Option<ConsumerEvidence>,
 }

@@ -5,6 +5,8 @@
 pub mod control;
 pub mod error;
 pub mod model;
+pub mod plan_file;
+pub mod projection;
 pub mod scalar;
 pub mod step;
 pub mod store;
