@@ -1,0 +1,71 @@
+//! The bare calls that commands are measured against: one client, the least requests that give the same answer.
+
+use krafka::Kafka;
+use krafka::admin::{ConfigResource, NewTopic};
+
+use crate::Failure;
+
+const CHUNK: usize = 500;
+
+fn run<F: Future<Output = Result<(), Failure>>>(work: F) -> Result<(), Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+fn names(prefix: &str, count: &str) -> Result<Vec<String>, Failure> {
+    let count: usize = count.parse()?;
+    Ok((0..count).map(|index| format!("{prefix}{index:05}")).collect())
+}
+
+/// Connects, describes the topics and their configs.
+pub fn describe(servers: &str, prefix: &str, count: &str) -> Result<(), Failure> {
+    let names = names(prefix, count)?;
+    run(async {
+        let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
+        let mut seen = 0;
+        for chunk in names.chunks(CHUNK) {
+            for description in admin.describe_topics(chunk, Default::default()).await?.into_values() {
+                description?;
+            }
+            let resources = chunk.iter().map(|name| ConfigResource::topic(name.as_str()));
+            for configs in admin.describe_configs(resources, Default::default()).await?.into_values() {
+                configs?;
+                seen += 1;
+            }
+        }
+        if seen == names.len() { Ok(()) } else { Err(format!("{seen} of {} topics described", names.len()).into()) }
+    })
+}
+
+/// Creates the topics in one request.
+pub fn create(servers: &str, prefix: &str, count: &str) -> Result<(), Failure> {
+    let names = names(prefix, count)?;
+    run(async {
+        let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
+        let mut topics = Vec::with_capacity(names.len());
+        for (index, name) in names.iter().enumerate() {
+            let partitions = 1 + i32::try_from(index % 3)?;
+            topics.push(
+                NewTopic::new(name.as_str(), partitions, 1)?
+                    .with_config("retention.ms", (86_400_000 + index).to_string())
+                    .with_config("cleanup.policy", "delete"),
+            );
+        }
+        for outcome in admin.create_topics(topics, Default::default()).await?.into_values() {
+            outcome?;
+        }
+        Ok(())
+    })
+}
+
+/// Deletes every topic with the prefix.
+pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
+    run(async {
+        let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
+        let mut names = admin.list_topics(Default::default()).await?;
+        names.retain(|name| name.starts_with(prefix));
+        for outcome in admin.delete_topics(&names, Default::default()).await?.into_values() {
+            outcome?;
+        }
+        Ok(())
+    })
+}
