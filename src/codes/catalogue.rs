@@ -15,6 +15,13 @@ macro_rules! catalogue {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$variant => $text,)+ }
             }
+
+            /// The Markdown page; a code without one does not compile.
+            pub(super) const fn page_text(self) -> &'static str {
+                match self {
+                    $(Code::$variant => include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/codes/", $text, ".md")),)+
+                }
+            }
         }
     };
 }

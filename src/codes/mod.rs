@@ -3,11 +3,13 @@
 
 mod catalogue;
 mod diagnostic;
+mod page;
 pub mod redact;
 pub mod suggest;
 
 pub use catalogue::Code;
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, Location};
+pub use page::{Page, PageKind, Retry, WORDS, find_page, page, pages};
 
 impl Code {
     /// Errors fail a command; warnings fail it only under `--strict`.
