@@ -2,5 +2,6 @@
 //! reply type; what may change something at a provider carries an `ActionLease`.
 
 pub mod kafka;
+pub mod lock;
 pub mod operation;
 pub mod schema_registry;

@@ -1,0 +1,173 @@
+//! One lock hold as the actor uses it: any store behind one object, and its blocking calls off the arbiter.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::lease::ProofAt;
+use crate::messages::lock::StepKind;
+use crate::state::error::{StateError, StateErrorKind};
+use crate::state::model::StateAddress;
+use crate::state::step;
+use crate::state::store::{Snapshot, StateBackend, StateOperation};
+
+/// How long one durable step may take before its outcome counts as unknown.
+pub const STEP_TIMEOUT: Duration = Duration::from_secs(35);
+
+/// A store of any kind.
+pub trait Backend: Send + Sync {
+    fn acquire(
+        &self,
+        address: &StateAddress,
+        timeout: Duration,
+        give_up: &CancellationToken,
+    ) -> Result<Box<dyn Operation>, StateError>;
+}
+
+/// A lock hold of any store.
+pub trait Operation: Send {
+    fn observe(&mut self) -> Result<Snapshot, StateError>;
+    fn check_lock(&mut self) -> Result<(), StateError>;
+    fn ensure_ready(&mut self, snapshot: &Snapshot) -> Result<(), StateError>;
+    fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError>;
+    fn release(self: Box<Self>) -> Result<(), StateError>;
+}
+
+impl<B> Backend for B
+where
+    B: StateBackend + Send + Sync,
+    B::Operation: 'static,
+{
+    fn acquire(
+        &self,
+        address: &StateAddress,
+        timeout: Duration,
+        give_up: &CancellationToken,
+    ) -> Result<Box<dyn Operation>, StateError> {
+        Ok(Box::new(StateBackend::acquire(self, address, timeout, give_up)?))
+    }
+}
+
+impl<O: StateOperation> Operation for O {
+    fn observe(&mut self) -> Result<Snapshot, StateError> {
+        StateOperation::observe(self)
+    }
+
+    fn check_lock(&mut self) -> Result<(), StateError> {
+        StateOperation::check_lock(self)
+    }
+
+    fn ensure_ready(&mut self, snapshot: &Snapshot) -> Result<(), StateError> {
+        StateOperation::ensure_ready(self, snapshot)
+    }
+
+    fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError> {
+        StateOperation::execute(self, step)
+    }
+
+    fn release(self: Box<Self>) -> Result<(), StateError> {
+        StateOperation::release(*self)
+    }
+}
+
+/// A hold shared with its heartbeat. Nobody waits for it on an arbiter.
+#[derive(Clone)]
+pub struct Shared(Arc<Mutex<Option<Box<dyn Operation>>>>);
+
+/// What a heartbeat saw.
+pub enum Heartbeat {
+    Proved,
+    /// A step or a read is using the hold; it proves the lock itself.
+    Busy,
+    Lost,
+}
+
+impl Shared {
+    pub fn new(operation: Box<dyn Operation>) -> Self {
+        Self(Arc::new(Mutex::new(Some(operation))))
+    }
+
+    /// Runs store work where blocking is allowed. Work that panics or never ends counts as `broken`.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        broken: StateErrorKind,
+        work: impl FnOnce(&mut dyn Operation) -> Result<T, StateError> + Send + 'static,
+    ) -> Result<T, StateError> {
+        let hold = self.clone();
+        let job = tokio::task::spawn_blocking(move || {
+            // A poisoned hold belongs to work that panicked: what it left behind is not known.
+            let mut hold = hold.0.lock().map_err(|_| StateError::lock_lost())?;
+            match hold.as_mut() {
+                Some(operation) => work(operation.as_mut()),
+                None => Err(StateError::lock_lost()),
+            }
+        });
+        match tokio::time::timeout(STEP_TIMEOUT, job).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) | Err(_) => Err(StateError::new(broken)),
+        }
+    }
+
+    /// Takes the hold out for good and releases it.
+    pub async fn release(&self) -> Result<(), StateError> {
+        let hold = self.clone();
+        let job = tokio::task::spawn_blocking(move || {
+            let taken = hold.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            taken.map_or_else(|| Err(StateError::lock_lost()), Operation::release)
+        });
+        match tokio::time::timeout(STEP_TIMEOUT, job).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) | Err(_) => Err(StateError::lock_lost()),
+        }
+    }
+
+    /// One proof of the lock, unless the hold is in use.
+    pub async fn heartbeat(&self, timeout: Duration) -> Heartbeat {
+        let hold = self.clone();
+        let job = tokio::task::spawn_blocking(move || match hold.0.try_lock() {
+            Err(TryLockError::WouldBlock) => Heartbeat::Busy,
+            Err(TryLockError::Poisoned(_)) => Heartbeat::Lost,
+            Ok(mut hold) => match hold.as_mut().map(|operation| operation.check_lock()) {
+                Some(Ok(())) => Heartbeat::Proved,
+                Some(Err(_)) => Heartbeat::Lost,
+                None => Heartbeat::Busy,
+            },
+        });
+        match tokio::time::timeout(timeout, job).await {
+            Ok(Ok(seen)) => seen,
+            Ok(Err(_)) | Err(_) => Heartbeat::Lost,
+        }
+    }
+}
+
+/// A step that was written, and when the lock was last proved.
+pub struct Written {
+    pub snapshot: Snapshot,
+    pub commits: bool,
+    pub proof: Result<ProofAt, StateError>,
+}
+
+/// Proves the lock, writes the step, proves the lock again.
+pub fn write(operation: &mut dyn Operation, expected: Snapshot, kind: StepKind) -> Result<Written, StateError> {
+    operation.check_lock()?;
+    let step = match kind {
+        StepKind::Begin(intent) => step::begin(expected, intent)?,
+        StepKind::Progress(entries) => step::record_progress(expected, entries)?,
+        StepKind::RecoveryRequired(record) => step::mark_recovery_required(expected, record)?,
+        StepKind::ClearBeforeMutation { cleared_at } => step::clear_before_mutation(expected, cleared_at)?,
+        StepKind::Commit { state, completed_at } => step::commit(expected, state, completed_at)?,
+    };
+    let commits = step.commits;
+    let operation_id = Some(step.operation_id);
+    let snapshot = operation.execute(step).map_err(|error| error.operation(operation_id))?;
+    let proof = prove(operation).map_err(|error| error.operation(operation_id));
+    Ok(Written { snapshot, commits, proof })
+}
+
+/// Proves the lock; the proof dates from before the question.
+pub fn prove(operation: &mut dyn Operation) -> Result<ProofAt, StateError> {
+    let asked = ProofAt::now();
+    operation.check_lock()?;
+    Ok(asked)
+}
