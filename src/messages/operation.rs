@@ -13,8 +13,10 @@ use crate::codes::{Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
+use crate::planner::Plan;
 use crate::planner::model::Verb;
 use crate::state::model::{StateAddress, StoreIdentity};
+use crate::state::plan_file::{ReviewedPlan, Stale};
 
 /// `<kind>:<physical name>`, as results and progress name a resource.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -236,7 +238,7 @@ pub struct SavedPlan {
 /// A plan made under the lock, which is released again.
 #[derive(Clone, Debug)]
 pub struct PlanOutcome {
-    pub compiled: Arc<Compiled>,
+    pub plan: Arc<Plan>,
     pub state: StateFacts,
     pub saved: Option<SavedPlan>,
     /// W106, W119, W146, W147.
@@ -260,15 +262,23 @@ impl SelectionText {
 
 /// Where the actions of an apply come from.
 pub enum ApplySource {
-    Direct { selection: SelectionText },
-    Reviewed { reload: Reload },
+    Direct {
+        selection: SelectionText,
+    },
+    /// The file as loaded before any state was touched, and how to read the project again under the lock.
+    Reviewed {
+        file: Arc<ReviewedPlan>,
+        reload: Reload,
+    },
 }
 
 impl fmt::Debug for ApplySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Direct { selection } => f.debug_struct("Direct").field("selection", selection).finish(),
-            Self::Reviewed { .. } => f.debug_struct("Reviewed").finish_non_exhaustive(),
+            Self::Reviewed { file, .. } => {
+                f.debug_struct("Reviewed").field("checksum", &file.checksum).finish_non_exhaustive()
+            }
         }
     }
 }
@@ -293,8 +303,10 @@ pub enum ApplyEnd {
     Committed,
     /// `--dry-run`: everything up to the durable intent, nothing written.
     DryRun,
-    /// Row 21: E417 or E410; nothing written.
+    /// Row 21: E417 or E410; nothing written. The outcome's plan says what blocks.
     Blocked(Diagnostic),
+    /// E409: the reviewed plan is not what would be carried out now; nothing written.
+    Stale(Box<Stale>),
     /// Any other failure; the first diagnostic names the exit's cause.
     Failed(Diagnostics),
     /// A signal ended it; the diagnostic is E903.
@@ -305,6 +317,8 @@ pub enum ApplyEnd {
 #[derive(Clone, Debug)]
 pub struct ApplyOutcome {
     pub end: ApplyEnd,
+    /// None when the apply ended before a fresh plan was made.
+    pub plan: Option<Arc<Plan>>,
     pub lists: Lists,
     /// None before the state was read.
     pub state: Option<StateFacts>,
