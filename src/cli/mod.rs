@@ -13,6 +13,7 @@ mod diagnostic;
 mod doc;
 mod envelope;
 mod escape;
+mod lineage;
 mod outcome;
 mod panic;
 mod sanitize;
