@@ -103,6 +103,8 @@ pub struct ProjectArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Init(commands::init::InitArgs),
+    Explain(commands::explain::ExplainArgs),
     Completion(commands::completion::CompletionArgs),
     Version(commands::version::VersionArgs),
     Man(commands::man::ManArgs),
@@ -112,6 +114,8 @@ impl Command {
     /// The canonical words of the envelope.
     pub fn name(&self) -> &'static str {
         match self {
+            Self::Init(_) => "init",
+            Self::Explain(_) => "explain",
             Self::Completion(_) => "completion",
             Self::Version(_) => "version",
             Self::Man(_) => "man",

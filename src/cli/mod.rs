@@ -13,10 +13,12 @@ mod diagnostic;
 mod doc;
 mod envelope;
 mod escape;
+mod files;
 mod lineage;
 mod outcome;
 mod panic;
 mod sanitize;
+mod shell;
 pub mod templates;
 mod usage;
 
@@ -51,6 +53,8 @@ pub fn main() -> ExitCode {
 
 fn run(context: &Context, command: Command) -> CmdResult {
     match command {
+        Command::Init(args) => commands::init::run(context, &args),
+        Command::Explain(args) => commands::explain::run(&args),
         Command::Completion(args) => commands::completion::run(&args),
         Command::Version(_) => commands::version::run(context),
         Command::Man(args) => commands::man::run(&args),

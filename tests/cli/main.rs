@@ -1,3 +1,8 @@
-//! Black-box tests that need no service.
+//! The binary, run as a user runs it: arguments, exit code, stdout, stderr. Nothing here needs a network.
 
+mod harness;
+
+mod contract;
+mod explain;
+mod init;
 mod licences;

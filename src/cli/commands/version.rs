@@ -15,9 +15,9 @@ pub struct VersionArgs {}
 struct VersionData {
     version: &'static str,
     target: String,
-    plan_formats: [u32; 2],
+    plan_formats: [u32; 1],
     control_versions: [u32; 5],
-    recovery_plan_formats: [u32; 3],
+    recovery_plan_formats: [u32; 0],
     state_version: u32,
     project_api_versions: [&'static str; 1],
 }
@@ -27,9 +27,9 @@ pub fn run(_context: &Context) -> CmdResult {
     let data = VersionData {
         version,
         target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
-        plan_formats: [5, 6],
+        plan_formats: [5],
         control_versions: [1, 2, 3, 4, 5],
-        recovery_plan_formats: [1, 2, 3],
+        recovery_plan_formats: [],
         state_version: 1,
         project_api_versions: ["streamt.dev/v1alpha1"],
     };
