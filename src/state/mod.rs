@@ -2,11 +2,17 @@
 //! that keep them. It promises strict reading (anything malformed is E411 or E408, never taken as empty) and durable steps
 //! that stand whole or not at all.
 
+#[cfg(test)]
+pub mod conformance;
 pub mod control;
 pub mod error;
+mod failpoint;
+pub mod local;
 pub mod model;
 pub mod plan_file;
 pub mod projection;
 pub mod scalar;
 pub mod step;
 pub mod store;
+#[cfg(test)]
+pub mod testing;

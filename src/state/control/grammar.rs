@@ -46,11 +46,20 @@ impl Control {
     /// The document after one durable step, and the events to store for it. A step is an intent, the run of `started` or of
     /// `completed` entries of one block, an incident, or an end; an adoption may be recorded and ended in one step.
     pub fn apply_step(self, events: Vec<Event>) -> Result<(Self, Vec<StoredEvent>), ControlError> {
+        self.apply_step_in_version(events, CURRENT_VERSION)
+    }
+
+    /// As [`Control::apply_step`], for an operation that was begun in `intent_version`: only its intent is affected.
+    pub fn apply_step_in_version(
+        self,
+        events: Vec<Event>,
+        intent_version: u8,
+    ) -> Result<(Self, Vec<StoredEvent>), ControlError> {
         self.check_step(&events)?;
         let mut control = self;
         let mut stored = Vec::with_capacity(events.len());
         for event in events {
-            let (next, event) = control.apply(event)?;
+            let (next, event) = control.apply_in_version(event, intent_version)?;
             control = next;
             stored.push(event);
         }
@@ -64,8 +73,12 @@ impl Control {
 
     fn check_step(&self, events: &[Event]) -> Result<(), ControlError> {
         let run = |status| events.iter().all(|event| matches!(event, Event::Progress(entry) if entry.status == status));
+        let inside_block = self.open.as_ref().is_some_and(|open| !open.frontier.between_blocks());
         match events {
             [] => refuse("a step has at least one event"),
+            [Event::Progress(first), ..] if inside_block && first.status == ProgressStatus::Started => {
+                refuse("the members of a group start together")
+            }
             [_] => Ok(()),
             _ if run(ProgressStatus::Started) || run(ProgressStatus::Completed) => Ok(()),
             [recorded @ .., Event::Succeeded(_)] if self.is_unstarted_adoption() => {

@@ -5,6 +5,8 @@
 mod document;
 mod event;
 mod grammar;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;

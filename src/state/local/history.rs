@@ -1,0 +1,162 @@
+//! The recovery history of one environment: checksum-chained lines that outlive the operations they resolved. Read only.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::compiler::canonical::{Checksum, to_canonical};
+use crate::compiler::strict_json;
+use crate::state::error::StateError;
+use crate::state::model::StateAddress;
+use crate::state::scalar::{Timestamp, uuid_text};
+
+use super::files::{StateDir, label};
+
+const MAX_HISTORY: usize = 1024 * 1024;
+const MAX_EVENTS: usize = 4096;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resolution {
+    Observed,
+    RolledBack,
+    AbandonedBeforeMutation,
+}
+
+/// How one blocked operation was resolved.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResolutionRecord {
+    pub address: String,
+    #[serde(with = "uuid_text")]
+    pub blocked_operation_id: Uuid,
+    pub evidence_checksum: Checksum,
+    pub prior_state_checksum: Checksum,
+    pub prior_state_serial: u64,
+    #[serde(with = "uuid_text")]
+    pub recovery_operation_id: Uuid,
+    pub resolution: Resolution,
+    pub resolved_at: Timestamp,
+    pub result_state_checksum: Checksum,
+    pub result_state_serial: u64,
+    pub state_changed: bool,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    address: String,
+    history_version: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Entry {
+    RecoveryIntent,
+    RecoveryResolution,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    checksum: Checksum,
+    event_version: u8,
+    kind: Entry,
+    previous_checksum: Option<Checksum>,
+    record: ResolutionRecord,
+    sequence: u64,
+}
+
+impl Line {
+    fn digest(&self) -> Option<Checksum> {
+        let mut value = serde_json::to_value(self).ok()?;
+        value.as_object_mut()?.shift_remove("checksum");
+        Checksum::of::<Value>(&value).ok()
+    }
+}
+
+/// What the history proves: whose ids are taken, and whether a resolution is under way.
+#[derive(Clone, Default, Debug)]
+pub struct History {
+    /// Ids of resolved operations and of the recoveries that resolved them.
+    pub used: BTreeSet<Uuid>,
+    pub unresolved: Option<ResolutionRecord>,
+}
+
+impl History {
+    /// An absent file is an empty history. E411, E420.
+    pub fn read(dir: &StateDir, name: &str, address: &StateAddress) -> Result<Self, StateError> {
+        let Some((bytes, mode)) = dir.read_with_mode(name, MAX_HISTORY)? else { return Ok(Self::default()) };
+        let invalid = |rule: &str| StateError::invalid(format!("{}: {rule}", label(name)));
+        if mode != 0o600 {
+            return Err(invalid("its mode is not 0600"));
+        }
+        Self::parse(&bytes, address).map_err(invalid)
+    }
+
+    fn parse(bytes: &[u8], address: &StateAddress) -> Result<Self, &'static str> {
+        let counted = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut lines = bytes[..counted].split_inclusive(|byte| *byte == b'\n').map(|line| &line[..line.len() - 1]);
+        let first = lines.next().ok_or("it has no envelope")?;
+        let envelope: Envelope = strict_json::read(first, MAX_HISTORY).map_err(|_| "its envelope is malformed")?;
+        if to_canonical(&envelope).ok().as_deref() != Some(first) {
+            return Err("its envelope is not in canonical form");
+        }
+        if envelope.address != address.to_string() {
+            return Err("it belongs to another address");
+        }
+        match envelope.history_version {
+            1 => {}
+            2 | 3 => return Err("it holds runner events, which this version of streamt cannot read"),
+            _ => return Err("its version is not supported"),
+        }
+        let mut history = Self::default();
+        let mut previous = None;
+        for (sequence, bytes) in lines.enumerate() {
+            if sequence == MAX_EVENTS {
+                return Err("it has more events than its bound");
+            }
+            let line: Line = strict_json::read(bytes, MAX_HISTORY).map_err(|_| "an event is malformed")?;
+            if to_canonical(&line).ok().as_deref() != Some(bytes) {
+                return Err("an event is not in canonical form");
+            }
+            let chained = line.event_version == 1
+                && u64::try_from(sequence) == Ok(line.sequence)
+                && line.previous_checksum == previous
+                && line.digest().as_ref() == Some(&line.checksum);
+            if !chained {
+                return Err("its chain is broken");
+            }
+            previous = Some(line.checksum);
+            history.take(line.kind, line.record, &envelope.address)?;
+        }
+        Ok(history)
+    }
+
+    fn take(&mut self, entry: Entry, record: ResolutionRecord, address: &str) -> Result<(), &'static str> {
+        if record.address != address {
+            return Err("an event belongs to another address");
+        }
+        match (entry, self.unresolved.take()) {
+            (Entry::RecoveryIntent, None) => {
+                let taken = self.used.contains(&record.blocked_operation_id);
+                if taken || !self.used.insert(record.recovery_operation_id) {
+                    return Err("an operation id is used twice");
+                }
+                self.unresolved = Some(record);
+                Ok(())
+            }
+            (Entry::RecoveryResolution, Some(intent)) if intent == record => {
+                if self.used.insert(record.blocked_operation_id) {
+                    Ok(())
+                } else {
+                    Err("an operation id is used twice")
+                }
+            }
+            (Entry::RecoveryIntent, Some(_)) => Err("a resolution is not finished"),
+            (Entry::RecoveryResolution, _) => Err("a resolution differs from its intent"),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The lock of one environment: `flock` on a file that is never removed. It excludes cooperating processes of one host.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, fstat};
+use rustix::io::Errno;
+use tokio_util::sync::CancellationToken;
+
+use crate::state::error::{StateError, StateErrorKind};
+
+use super::files::{Print, StateDir, label, unavailable};
+
+const POLL: Duration = Duration::from_millis(50);
+
+pub struct Lock {
+    file: File,
+    print: Print,
+    name: String,
+}
+
+impl Lock {
+    /// Tries every 50 ms until the deadline: E422; until the caller gives up: E903.
+    pub fn take(
+        root: &Path,
+        dir: &StateDir,
+        name: String,
+        timeout: Duration,
+        give_up: &CancellationToken,
+    ) -> Result<Self, StateError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if give_up.is_cancelled() {
+                return Err(StateError::new(StateErrorKind::Interrupted));
+            }
+            let (file, print) = dir.open_lock(&name)?;
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    let lock = Self { file, print, name: name.clone() };
+                    // The file may have been replaced between open and flock; then the next try opens the new one.
+                    if lock.stands(root) {
+                        return Ok(lock);
+                    }
+                }
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
+                Err(errno) => return Err(unavailable("lock", &label(&name), errno)),
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(StateError::new(StateErrorKind::LockTimeout));
+            }
+            std::thread::sleep(POLL.min(left));
+        }
+    }
+
+    /// Whether another process would meet this very lock: the path leads to the locked file, from the project directory on.
+    pub fn stands(&self, root: &Path) -> bool {
+        let here = StateDir::open(root, false).ok().flatten().and_then(|dir| dir.print(&self.name).ok().flatten());
+        here.is_some_and(|here| here.same_file(&self.print)) && fstat(&self.file).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+
+    /// True when the lock was given back.
+    pub fn release(self) -> bool {
+        rustix::fs::flock(&self.file, FlockOperation::Unlock).is_ok()
+    }
+}

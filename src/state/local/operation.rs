@@ -1,0 +1,247 @@
+//! One lock hold of the local store, and its durable steps.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::state::control::{Event, StoredEvent};
+use crate::state::error::StateError;
+use crate::state::error::StateErrorKind;
+use crate::state::failpoint;
+use crate::state::model::{MAX_STATE, OwnershipState, StateAddress, StoreIdentity};
+use crate::state::step::{MAX_FILE, Mark, Step};
+use crate::state::store::{Snapshot, StateOperation};
+
+use super::control_file::{header_bytes, line_bytes};
+use super::files::{StateDir, WriteError, label};
+use super::lock::Lock;
+use super::view::{Names, Prints, View};
+
+pub struct LocalOperation {
+    root: PathBuf,
+    dir: StateDir,
+    names: Names,
+    store: StoreIdentity,
+    address: StateAddress,
+    lock: Lock,
+    /// What this hold last proved of the files; none before the first observation and after a failure.
+    known: Option<(Mark, Prints)>,
+    /// The operation that is pending, as far as this hold knows.
+    pending: Option<Uuid>,
+    /// The last operation that was committed under this hold.
+    committed: Option<Uuid>,
+    /// A write whose outcome is unknown: nothing more is written under this hold.
+    broken: bool,
+}
+
+impl LocalOperation {
+    pub(super) fn acquire(
+        root: PathBuf,
+        store: StoreIdentity,
+        address: StateAddress,
+        timeout: Duration,
+        give_up: &CancellationToken,
+    ) -> Result<Self, StateError> {
+        let dir = StateDir::open(&root, true)?
+            .ok_or_else(|| StateError::unavailable("the state directory vanished").suggest("run the command again"))?;
+        let names = Names::of(&address.environment);
+        let lock = Lock::take(&root, &dir, names.lock.clone(), timeout, give_up)?;
+        failpoint::point("lock.taken");
+        let operation =
+            Self { root, dir, names, store, address, lock, known: None, pending: None, committed: None, broken: false };
+        operation.settle()?;
+        Ok(operation)
+    }
+
+    /// Finishes what a killed predecessor committed, and clears away what it did not.
+    fn settle(&self) -> Result<(), StateError> {
+        let view = View::read(&self.dir, &self.address)?;
+        if let Some(print) = view.prints.control
+            && (print.length > view.control_length || view.ended)
+        {
+            self.dir.cut(&self.names.control, view.control_length)?;
+            failpoint::point("settle.cut");
+        }
+        if view.ended {
+            self.finish(view.from_pending)?;
+        }
+        if self.dir.print(&self.names.pending)?.is_some() {
+            self.dir.remove(&self.names.pending)?;
+        }
+        for name in self.dir.names(|name| self.names.is_left_over(name))? {
+            self.dir.remove(&name)?;
+        }
+        Ok(())
+    }
+
+    /// The second half of a commit: ownership into place, then the clear header.
+    fn finish(&self, from_pending: bool) -> Result<(), StateError> {
+        if from_pending {
+            self.dir.rename(&self.names.pending, &self.names.state)?;
+            failpoint::point("commit.renamed");
+        }
+        self.write_clear().map_err(|error| match error {
+            WriteError::NotWritten(error) => error,
+            WriteError::Unknown => StateError::unknown_commit(),
+        })
+    }
+
+    fn write_clear(&self) -> Result<(), WriteError> {
+        let version = crate::state::control::CURRENT_VERSION;
+        let header = header_bytes(&self.address, version, None).map_err(WriteError::NotWritten)?;
+        self.dir.replace(&self.names.control, &header)
+    }
+
+    /// E424 unless the files are what the step starts from. Reads them whole at the two ends of an operation.
+    fn stands_at(&self, step: &Step) -> Result<Prints, StateError> {
+        let before = &step.before;
+        let begins = before.operation_id.is_none();
+        let whole = begins || step.commits;
+        let unchanged = match &self.known {
+            Some((mark, prints)) if !whole => mark == before && *prints == Prints::now(&self.dir, &self.names)?,
+            Some(_) | None => false,
+        };
+        if let (true, Some((_, prints))) = (unchanged, &self.known) {
+            return Ok(*prints);
+        }
+        let mut view = View::read(&self.dir, &self.address)?;
+        if view.ended {
+            self.finish(view.from_pending)?;
+            view = View::read(&self.dir, &self.address)?;
+        }
+        let torn = view.prints.control.is_some_and(|print| print.length > view.control_length);
+        if torn || Mark::of(&view.snapshot(&self.store)) != *before {
+            return Err(StateError::conflict());
+        }
+        if begins && view.history.used.contains(&step.operation_id) {
+            return Err(StateError::invalid("the operation id was used by an earlier operation"));
+        }
+        Ok(view.prints)
+    }
+
+    fn write(&self, step: &Step, prints: &Prints) -> Result<(), WriteError> {
+        let line = line_bytes(&step.events).map_err(WriteError::NotWritten)?;
+        match step.events.last().map(|stored| &stored.event) {
+            Some(Event::Intent(_)) => self.write_intent(step, &line),
+            Some(Event::Succeeded(_)) => self.write_commit(step, &line, prints),
+            Some(Event::ClearedBeforeMutation(_)) => self.write_clear(),
+            Some(Event::Progress(_) | Event::RecoveryRequired(_)) => self.append(&line, prints),
+            None => Err(WriteError::NotWritten(StateError::invalid("a step has at least one event"))),
+        }
+    }
+
+    fn write_intent(&self, step: &Step, line: &[u8]) -> Result<(), WriteError> {
+        let version = step.events.first().map_or(0, |stored: &StoredEvent| stored.control_version);
+        let mut bytes =
+            header_bytes(&self.address, version, Some(step.operation_id)).map_err(WriteError::NotWritten)?;
+        bytes.extend_from_slice(line);
+        self.dir.replace(&self.names.control, &bytes)
+    }
+
+    fn append(&self, line: &[u8], prints: &Prints) -> Result<(), WriteError> {
+        let print = prints.control.ok_or_else(|| WriteError::NotWritten(StateError::conflict()))?;
+        let bound = u64::try_from(MAX_FILE).unwrap_or(u64::MAX);
+        if print.length.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX)) > bound {
+            let error = StateError::invalid(format!("{} would be larger than its bound", label(&self.names.control)));
+            return Err(WriteError::NotWritten(error));
+        }
+        self.dir.append(&self.names.control, &print, line)
+    }
+
+    /// The line with `succeeded` is the commit point. What follows it only tidies: whoever reads or locks next can do it.
+    fn write_commit(&self, step: &Step, line: &[u8], prints: &Prints) -> Result<(), WriteError> {
+        if step.writes_state {
+            let bytes = state_bytes(&step.after.state.state).map_err(WriteError::NotWritten)?;
+            self.dir.remove(&self.names.pending).map_err(WriteError::NotWritten)?;
+            self.dir.prepare(&self.names.pending, &bytes).map_err(WriteError::NotWritten)?;
+        }
+        if let Err(error) = self.append(line, prints) {
+            if matches!(error, WriteError::NotWritten(_)) {
+                let _ = self.dir.remove(&self.names.pending);
+            }
+            return Err(error);
+        }
+        failpoint::point("commit.line");
+        if self.finish(step.writes_state).is_ok() {
+            failpoint::point("commit.done");
+        }
+        Ok(())
+    }
+
+    fn lost(&self) -> StateError {
+        StateError::lock_lost().operation(self.pending)
+    }
+}
+
+/// The stored text of ownership: two-space indent, sorted keys, a final newline.
+fn state_bytes(state: &OwnershipState) -> Result<Vec<u8>, StateError> {
+    let sorted: serde_json::Value = crate::compiler::canonical::to_canonical(state)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .ok_or_else(|| StateError::invalid("the next ownership state has no canonical form"))?;
+    let mut text = serde_json::to_string_pretty(&sorted)
+        .map_err(|_| StateError::invalid("the next ownership state has no canonical form"))?;
+    text.push('\n');
+    if text.len() > MAX_STATE {
+        return Err(StateError::invalid("the next ownership state is larger than its bound"));
+    }
+    Ok(text.into_bytes())
+}
+
+impl StateOperation for LocalOperation {
+    fn observe(&mut self) -> Result<Snapshot, StateError> {
+        self.check_lock()?;
+        let view = View::read(&self.dir, &self.address)?;
+        let snapshot = view.snapshot(&self.store);
+        self.pending = view.control.operation_id();
+        self.known = Some((Mark::of(&snapshot), view.prints));
+        Ok(snapshot)
+    }
+
+    fn check_lock(&mut self) -> Result<(), StateError> {
+        if !self.broken && self.lock.stands(&self.root) { Ok(()) } else { Err(self.lost()) }
+    }
+
+    fn execute(&mut self, step: Step) -> Result<Snapshot, StateError> {
+        self.check_lock()?;
+        let prints = match self.stands_at(&step) {
+            Ok(prints) => prints,
+            Err(error) => {
+                self.known = None;
+                return Err(error.operation(self.pending));
+            }
+        };
+        self.known = None;
+        match self.write(&step, &prints) {
+            Ok(()) => {}
+            Err(WriteError::NotWritten(error)) => return Err(error.operation(self.pending)),
+            Err(WriteError::Unknown) => {
+                self.broken = true;
+                return Err(StateError::unknown_commit().operation(Some(step.operation_id)));
+            }
+        }
+        self.pending = step.after.control.control.operation_id();
+        if step.commits {
+            self.committed = Some(step.operation_id);
+        }
+        if let Ok(prints) = Prints::now(&self.dir, &self.names) {
+            self.known = Some((Mark::of(&step.after), prints));
+        }
+        Ok(step.after)
+    }
+
+    fn release(self) -> Result<(), StateError> {
+        let lost = self.lost();
+        let committed = self.committed;
+        let stands = !self.broken && self.lock.stands(&self.root);
+        if self.lock.release() && stands {
+            return Ok(());
+        }
+        match committed {
+            Some(_) => Err(StateError::new(StateErrorKind::ReleaseAfterCommit).operation(committed)),
+            None => Err(lost),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Builders for tests of everything that moves deployment state.
+
+use uuid::Uuid;
+
+use crate::compiler::artifact::Kind;
+use crate::compiler::canonical::Checksum;
+use crate::planner::model::{Action, Verb};
+use crate::project::model::OwnershipMode;
+
+use super::control::{FailureCode, Intent, OperationKind, ProgressEntry, RecoveryRecord};
+use super::model::{OwnershipRecord, OwnershipState, ResourceId, StateAddress};
+use super::scalar::Timestamp;
+use super::store::Snapshot;
+
+/// The operation of the golden vectors.
+pub const OPERATION: Uuid = Uuid::from_u128(0x6f1c_1d0e_3b1a_4c52_9d59_0d9f_7a1c_2b30);
+
+pub fn address(namespace: &str) -> StateAddress {
+    StateAddress { namespace: namespace.into(), project: "payments".into(), environment: "prod".into() }
+}
+
+/// 10:00 and so many seconds of one day.
+pub fn at(second: u32) -> Timestamp {
+    Timestamp::parse(&format!("2026-09-06T10:{:02}:{:02}.000000Z", second / 60, second % 60)).unwrap()
+}
+
+pub fn id(kind: Kind, name: &str) -> ResourceId {
+    ResourceId::new("payments", "prod", kind, name).unwrap()
+}
+
+/// Actions numbered from 0.
+pub fn actions(list: &[(Verb, Kind, &str)]) -> Vec<Action> {
+    list.iter()
+        .zip(0..)
+        .map(|((verb, kind, name), index)| Action {
+            index,
+            resource_id: id(*kind, name),
+            action: *verb,
+            gateway_evidence: None,
+            connector_evidence: None,
+        })
+        .collect()
+}
+
+pub fn topic_creates(count: usize) -> Vec<Action> {
+    let names: Vec<String> = (0..count).map(|index| format!("topic-{index}")).collect();
+    actions(&names.iter().map(|name| (Verb::Create, Kind::Topic, name.as_str())).collect::<Vec<_>>())
+}
+
+pub fn empty_state_checksum() -> Checksum {
+    OwnershipState::empty("payments", "prod").checksum().unwrap()
+}
+
+/// The intent of the golden vectors, with other actions.
+pub fn golden_intent(actions: Vec<Action>) -> Intent {
+    Intent {
+        operation_id: OPERATION,
+        kind: OperationKind::Apply,
+        started_at: at(0),
+        actor: "local-cli".into(),
+        prior_state_serial: 0,
+        prior_state_checksum: empty_state_checksum(),
+        reviewed_plan_checksum: None,
+        actions,
+    }
+}
+
+/// A new operation that starts from a snapshot.
+pub fn intent(snapshot: &Snapshot, actions: Vec<Action>) -> Intent {
+    Intent {
+        operation_id: Uuid::new_v4(),
+        prior_state_serial: snapshot.state.state.serial,
+        prior_state_checksum: snapshot.state.checksum.clone(),
+        ..golden_intent(actions)
+    }
+}
+
+pub fn started(intent: &Intent, index: u32) -> ProgressEntry {
+    ProgressEntry::started(intent, index, at(1)).unwrap()
+}
+
+pub fn completed(intent: &Intent, index: u32, succeeded: bool) -> ProgressEntry {
+    ProgressEntry::completed(intent, index, succeeded, at(2)).unwrap()
+}
+
+pub fn recovery(intent: &Intent, code: FailureCode, last: Option<u32>) -> RecoveryRecord {
+    RecoveryRecord {
+        operation_id: intent.operation_id,
+        failure_code: code,
+        failed_at: at(3),
+        last_completed_action_index: last,
+        mutation_may_have_succeeded: true,
+    }
+}
+
+pub fn record(physical_name: &str) -> OwnershipRecord {
+    OwnershipRecord {
+        physical_name: physical_name.into(),
+        ownership: OwnershipMode::Managed,
+        artifact_checksum: Checksum::of_bytes(physical_name.as_bytes()),
+        backend: super::model::KAFKA_BACKEND.into(),
+    }
+}
+
+/// The next state of a snapshot, with one more topic owned.
+pub fn owning(snapshot: &Snapshot, topic: &str) -> OwnershipState {
+    let mut state = (*snapshot.state.state).clone();
+    state.serial += 1;
+    state.resources.insert(id(Kind::Topic, topic), record(topic));
+    state
+}
