@@ -1,6 +1,6 @@
 //! What the project wants, in the form in which planning reads it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compiler::artifact::{Artifacts, Kind, Ownership};
 use crate::compiler::{Compiled, Dag, DesiredResource};
@@ -23,7 +23,7 @@ pub struct Declared {
     /// Test name → the model or source under test.
     pub tests: BTreeMap<String, String>,
     /// Models whose output is external.
-    pub external_models: Vec<String>,
+    pub external_models: BTreeSet<String>,
     /// `(kind, logical owner)` of every explicit removal.
     pub removals: Vec<(Kind, String)>,
 }
@@ -84,7 +84,7 @@ impl<'a> Desired<'a> {
     }
 
     /// The ownership object of the artifact behind each resource, by kind and physical name.
-    pub fn owners(&self) -> BTreeMap<(Kind, &'a str), &'a Ownership> {
+    pub(super) fn owners(&self) -> BTreeMap<(Kind, &'a str), &'a Ownership> {
         let artifacts = self.artifacts;
         let jobs = artifacts.flink_jobs.iter().chain(&artifacts.test_jobs);
         let schemas = artifacts.schemas.iter().map(|a| ((Kind::Schema, a.subject.as_str()), &a.ownership));

@@ -5,6 +5,7 @@
 
 mod actions;
 mod blockers;
+mod build;
 pub mod desired;
 pub mod impact;
 pub mod model;
@@ -50,6 +51,13 @@ pub struct PlanInput<'a> {
 
 /// Decides the whole plan. E213 when a schema reference is neither live nor created earlier by this plan, E221 for a kind
 /// that this version cannot deploy, E901 when an observation that [`needed`] asked for is missing.
-pub fn plan(_input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
-    Err(crate::codes::Diagnostic::new(crate::codes::Code::E901Internal, "the planner is not built").into())
+pub fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
+    build::plan(input)
 }
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The plan: what would change, what may not, and why.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -269,17 +270,19 @@ impl Plan {
         !self.blockers.is_empty() || self.blocking_requirements().next().is_some()
     }
 
-    pub fn blockers_of(&self, change: &Change) -> impl Iterator<Item = &SafetyBlocker> {
-        self.blockers.iter().filter(move |blocker| blocker.kind == change.kind && blocker.resource == change.name)
+    pub fn blockers_of(&self, change: &Change) -> &[SafetyBlocker] {
+        let key = |blocker: &SafetyBlocker| (blocker.kind, blocker.resource.as_str()).cmp(&(change.kind, &change.name));
+        equal_range(&self.blockers, key)
     }
 
     pub fn risk_of(&self, change: &Change) -> Option<&ChangeRisk> {
-        self.risks.iter().find(|risk| risk.kind == change.kind && risk.resource == change.name)
+        let key = |risk: &ChangeRisk| (risk.kind, risk.resource.as_str()).cmp(&(change.kind, &change.name));
+        equal_range(&self.risks, key).first()
     }
 
-    /// The change that an action of this plan carries out.
-    pub fn change_of(&self, action: &Action) -> Option<&Change> {
-        self.changes.iter().find(|change| change.resource_id == action.resource_id)
+    /// Each action with the change that it carries out; a reviewed plan's actions pair up by index.
+    pub fn work(&self) -> impl Iterator<Item = (&Action, &Change)> {
+        self.actions.iter().zip(self.active())
     }
 
     /// Topics that would be updated: read the lag of their consumer groups, then plan again with that evidence.
@@ -292,4 +295,11 @@ impl Plan {
     pub fn payload(&self) -> PlanPayload {
         PlanPayload::of(self)
     }
+}
+
+/// The items of a sorted list that compare equal.
+fn equal_range<T>(sorted: &[T], compare: impl Fn(&T) -> Ordering) -> &[T] {
+    let start = sorted.partition_point(|item| compare(item) == Ordering::Less);
+    let end = sorted.partition_point(|item| compare(item) != Ordering::Greater);
+    &sorted[start..end]
 }

@@ -1,6 +1,12 @@
 //! The questions whose answers a plan needs.
 
+use std::collections::BTreeSet;
+
+use crate::compiler::artifact::{Ownership, SchemaArtifact};
+use crate::project::model::OwnershipMode;
+
 use super::observation::{Observations, SubjectVersion};
+use super::schema::{creates_version, references_are_live, version_of};
 use super::{Desired, Selection};
 
 /// What to observe before planning. Every list is sorted and without repetition.
@@ -16,17 +22,45 @@ pub struct Needs {
     pub numbered: Vec<String>,
 }
 
+fn observed(ownership: &Ownership, selection: Option<&Selection>) -> bool {
+    ownership.mode != OwnershipMode::External && selection.is_none_or(|selection| selection.keeps(ownership))
+}
+
+fn schemas<'a>(
+    desired: &Desired<'a>,
+    selection: Option<&'a Selection>,
+) -> impl Iterator<Item = &'a SchemaArtifact> + use<'a> {
+    desired.artifacts.schemas.iter().filter(move |schema| observed(&schema.ownership, selection))
+}
+
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
+    items.collect::<BTreeSet<T>>().into_iter().collect()
+}
+
 /// External resources are not asked for: nothing is planned for them.
-pub fn needed(_desired: &Desired<'_>, _selection: Option<&Selection>) -> Needs {
-    Needs::default()
+pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
+    let topics = desired.artifacts.topics.iter().filter(|topic| observed(&topic.ownership, selection));
+    let references = || schemas(desired, selection).flat_map(|schema| &schema.references);
+    let referenced: BTreeSet<&String> = references().map(|reference| &reference.subject).collect();
+    let numbered = schemas(desired, selection).filter(|schema| referenced.contains(&schema.subject));
+    Needs {
+        topics: sorted(topics.map(|topic| topic.name.clone())),
+        subjects: sorted(schemas(desired, selection).map(|schema| schema.subject.clone())),
+        versions: sorted(references().map(version_of)),
+        numbered: sorted(numbered.map(|schema| schema.subject.clone())),
+    }
 }
 
 /// Subjects whose desired content differs from the latest version and whose references are all live: ask the registry for
 /// a verdict on each. Those with a pending reference cannot be asked about and are unproven.
 pub fn compatibility_checks(
-    _desired: &Desired<'_>,
-    _selection: Option<&Selection>,
-    _observations: &Observations,
+    desired: &Desired<'_>,
+    selection: Option<&Selection>,
+    observations: &Observations,
 ) -> Vec<String> {
-    Vec::new()
+    let checkable = schemas(desired, selection).filter(|schema| {
+        let live = observations.subjects.get(&schema.subject).filter(|live| live.exists);
+        live.is_some_and(|live| creates_version(schema, live)) && references_are_live(schema, observations)
+    });
+    sorted(checkable.map(|schema| schema.subject.clone()))
 }

@@ -1,10 +1,52 @@
 //! Kinds that this version compiles but cannot deploy.
 
-use crate::codes::Diagnostics;
+use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::project::model::OwnershipMode;
 
 use super::{Desired, Selection};
 
-/// E221 naming every resource to deploy whose kind has no deployer; empty when there is none. External ones are fine.
-pub fn refuse_undeployable(_desired: &Desired<'_>, _selection: Option<&Selection>) -> Diagnostics {
-    crate::codes::Diagnostic::new(crate::codes::Code::E901Internal, "the planner is not built").into()
+/// More names than this are counted, not listed.
+const LISTED: usize = 10;
+
+/// One E221 naming every resource to deploy whose kind has no deployer; empty when there is none. External ones are fine.
+pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>) -> Diagnostics {
+    let owners = desired.owners();
+    let kept = |owner: &str| selection.is_none_or(|selection| selection.names(owner));
+    let mut first = None;
+    let mut names = Vec::new();
+    for resource in desired.resources.iter().filter(|r| !r.kind.deployable() && r.mode != OwnershipMode::External) {
+        let owner = owners.get(&(resource.kind, resource.physical_name.as_str()));
+        if kept(owner.map_or(resource.logical_name.as_str(), |owner| owner.name.as_str())) {
+            first = first.or(Some(resource));
+            names.push(format!("{} '{}'", resource.kind, resource.physical_name));
+        }
+    }
+    for (kind, name) in desired.not_compiled {
+        let owner = desired.declared.tests.get(name).unwrap_or(name);
+        if kept(owner) && !desired.declared.external_models.contains(name) {
+            names.push(format!("{kind} of '{name}'"));
+        }
+    }
+    // A removal forbids any selection, so it is never outside one.
+    for (kind, owner) in &desired.declared.removals {
+        names.push(format!("removal of {kind} '{owner}'"));
+    }
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        return Diagnostics::new();
+    }
+    let more = names.len().saturating_sub(LISTED);
+    let mut list = names[..names.len() - more].join(", ");
+    if more > 0 {
+        list.push_str(&format!(" and {more} more"));
+    }
+    Diagnostic::new(Code::E221KindNotDeployable, format!("this version cannot deploy {list}"))
+        .at_opt(first.and_then(|resource| resource.location.clone()))
+        .explain("it deploys topics and schemas; the other kinds are validated and compiled only")
+        .suggest(
+            "declare those models `ownership: {mode: external}`, take them out of this project, \
+             or limit a direct apply to models without them: `apply --target` or `--select`",
+        )
+        .into()
 }

@@ -6,8 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::compiler::artifact::Kind;
 
-use super::model::Verb;
-use super::observation::EvidenceStatus;
+use super::impact::ImpactEntry;
+use super::model::{Change, Diff, Verb};
+use super::observation::{CompatibilityVerdict, EvidenceStatus};
+use super::schema::SchemaDiff;
+use super::topic::TopicDiff;
 
 /// Ascending: the overall word of a plan is the highest of its changes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -162,4 +165,184 @@ impl RiskSummary {
                 .all(|risk| risk.assessment != Assessment::Unknown && risk.evidence.status == EvidenceStatus::Verified),
         }
     }
+}
+
+/// What one row of the classification says.
+struct Row {
+    assessment: Assessment,
+    flags: BTreeSet<RiskFlag>,
+    status: EvidenceStatus,
+    sources: BTreeSet<RiskSource>,
+    reasons: BTreeSet<RiskReason>,
+}
+
+impl Row {
+    fn new(
+        assessment: Assessment,
+        flags: &[RiskFlag],
+        status: EvidenceStatus,
+        sources: &[RiskSource],
+        reasons: &[RiskReason],
+    ) -> Self {
+        Self {
+            assessment,
+            flags: flags.iter().copied().collect(),
+            status,
+            sources: sources.iter().copied().collect(),
+            reasons: reasons.iter().copied().collect(),
+        }
+    }
+}
+
+/// One risk a change that does something, sorted by kind, resource, action. `impact` is sorted by resource.
+pub(super) fn risks(changes: &[Change], impact: &[ImpactEntry], offline: bool) -> Vec<ChangeRisk> {
+    let classified = changes.iter().filter_map(|change| {
+        let verb = change.verb?;
+        let entry = impact.binary_search_by(|entry| entry.resource.as_str().cmp(&change.name)).ok();
+        let row = classify(change, verb, entry.map(|at| &impact[at]), offline);
+        Some(ChangeRisk {
+            kind: change.kind,
+            resource: change.name.clone(),
+            action: verb,
+            assessment: row.assessment,
+            risk_flags: row.flags,
+            evidence: RiskEvidence { status: row.status, sources: row.sources, reasons: row.reasons },
+        })
+    });
+    let mut risks: Vec<ChangeRisk> = classified.collect();
+    risks.sort_by(|a, b| (a.kind, &a.resource, a.action.as_str()).cmp(&(b.kind, &b.resource, b.action.as_str())));
+    risks
+}
+
+fn classify(change: &Change, verb: Verb, impact: Option<&ImpactEntry>, offline: bool) -> Row {
+    match (verb, &change.diff) {
+        (Verb::Delete | Verb::Cancel, _) => Row::new(
+            Assessment::Destructive,
+            &[RiskFlag::Destructive],
+            EvidenceStatus::Verified,
+            &[RiskSource::PlannedAction],
+            &[RiskReason::ResourceRemoval],
+        ),
+        (Verb::Create | Verb::Register | Verb::Submit, diff) => match absence_was_observed(diff) && !offline {
+            true => Row::new(
+                Assessment::Safe,
+                &[],
+                EvidenceStatus::Verified,
+                &[RiskSource::LiveResourceState],
+                &[RiskReason::ResourceAbsenceVerified],
+            ),
+            false => Row::new(
+                Assessment::Unknown,
+                &[RiskFlag::LiveStateUnverified],
+                EvidenceStatus::Unavailable,
+                &[],
+                &[RiskReason::ResourceAbsenceNotVerified],
+            ),
+        },
+        (Verb::Update, Diff::Topic(diff)) => topic_update(diff, impact),
+        (Verb::Update, Diff::Schema(diff)) => schema_update(diff),
+        (Verb::Update, Diff::None) => update_without_diff(change.kind),
+        (Verb::Adopt, _) => unsupported(),
+    }
+}
+
+fn absence_was_observed(diff: &Diff) -> bool {
+    match diff {
+        Diff::None => false,
+        Diff::Topic(diff) => !diff.exists,
+        Diff::Schema(diff) => !diff.exists,
+    }
+}
+
+fn topic_update(diff: &TopicDiff, impact: Option<&ImpactEntry>) -> Row {
+    if diff.reduction.is_some() {
+        return Row::new(
+            Assessment::Destructive,
+            &[RiskFlag::Destructive, RiskFlag::PolicyViolation],
+            EvidenceStatus::Verified,
+            &[RiskSource::KafkaTopicDiff],
+            &[RiskReason::PartitionReductionRequested],
+        );
+    }
+    let mut row = Row::new(
+        Assessment::Risky,
+        &[],
+        EvidenceStatus::Verified,
+        &[RiskSource::KafkaTopicDiff],
+        &[RiskReason::TopicConfigurationOrPartitionChange],
+    );
+    let Some(entry) = impact else {
+        row.status = EvidenceStatus::Partial;
+        row.flags.extend([RiskFlag::ImpactUnverified, RiskFlag::LiveStateUnverified]);
+        row.reasons.insert(RiskReason::CanonicalTopicImpactMissing);
+        return row;
+    };
+    row.sources.insert(RiskSource::CanonicalTopicImpact);
+    if entry.has_downstream() {
+        row.flags.insert(RiskFlag::ConsumerImpact);
+    }
+    let declared = [&entry.identity_evidence, &entry.graph_evidence];
+    if declared.iter().any(|evidence| evidence.status != EvidenceStatus::Verified) {
+        row.status = EvidenceStatus::Partial;
+        row.flags.insert(RiskFlag::ImpactUnverified);
+        row.reasons.insert(RiskReason::DeclaredImpactEvidenceIncomplete);
+    }
+    if entry.consumer_evidence.status != EvidenceStatus::Verified {
+        row.status = EvidenceStatus::Partial;
+        row.flags.insert(RiskFlag::LiveStateUnverified);
+        row.reasons.insert(RiskReason::LiveConsumerEvidenceIncomplete);
+    }
+    row
+}
+
+fn schema_update(diff: &SchemaDiff) -> Row {
+    match diff.content.as_ref().map(|content| content.verdict) {
+        Some(CompatibilityVerdict::Incompatible) => Row::new(
+            Assessment::SchemaBreaking,
+            &[RiskFlag::PolicyViolation, RiskFlag::SchemaBreaking],
+            EvidenceStatus::Verified,
+            &[RiskSource::SchemaRegistryCompatibility],
+            &[RiskReason::RegistryCompatibilityRejected],
+        ),
+        Some(CompatibilityVerdict::Compatible) => Row::new(
+            Assessment::Risky,
+            &[RiskFlag::SchemaImpactUnverified],
+            EvidenceStatus::Partial,
+            &[RiskSource::SchemaRegistryCompatibility],
+            &[RiskReason::DownstreamContractImpactUnverified, RiskReason::RegistryCompatibilityVerified],
+        ),
+        Some(CompatibilityVerdict::Unproven) => Row::new(
+            Assessment::Unknown,
+            &[RiskFlag::SchemaImpactUnverified],
+            EvidenceStatus::Unavailable,
+            &[],
+            &[RiskReason::SchemaCompatibilityNotProven],
+        ),
+        None => Row::new(
+            Assessment::Risky,
+            &[],
+            EvidenceStatus::Verified,
+            &[RiskSource::SchemaRegistryDiff],
+            &[RiskReason::CompatibilityPolicyChange],
+        ),
+    }
+}
+
+fn update_without_diff(kind: Kind) -> Row {
+    let (flag, reason) = match kind {
+        Kind::Topic => (RiskFlag::LiveStateUnverified, RiskReason::TopicUpdateDiffMissing),
+        Kind::Schema => (RiskFlag::SchemaImpactUnverified, RiskReason::SchemaUpdateDiffMissing),
+        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => return unsupported(),
+    };
+    Row::new(Assessment::Unknown, &[flag], EvidenceStatus::Unavailable, &[], &[reason])
+}
+
+fn unsupported() -> Row {
+    Row::new(
+        Assessment::Unknown,
+        &[RiskFlag::PolicyViolation],
+        EvidenceStatus::Unavailable,
+        &[],
+        &[RiskReason::UnsupportedPlannedAction],
+    )
 }

@@ -1,5 +1,6 @@
 //! A declared topic against the live one.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
@@ -31,7 +32,7 @@ pub struct TopicDiff {
 }
 
 impl TopicDiff {
-    pub fn of(desired: &TopicArtifact, live: &TopicObservation) -> Self {
+    pub(super) fn of(desired: &TopicArtifact, live: &TopicObservation) -> Self {
         if !live.exists {
             return Self::default();
         }
@@ -39,9 +40,9 @@ impl TopicDiff {
         if let Some(from) = live.partitions {
             let change = FromTo { from, to: desired.partitions };
             match desired.partitions.cmp(&from) {
-                std::cmp::Ordering::Greater => diff.partitions = Some(change),
-                std::cmp::Ordering::Less => diff.reduction = Some(change),
-                std::cmp::Ordering::Equal => {}
+                Ordering::Greater => diff.partitions = Some(change),
+                Ordering::Less => diff.reduction = Some(change),
+                Ordering::Equal => {}
             }
         }
         for key in desired.config.keys().chain(live.config.keys()) {
@@ -57,18 +58,15 @@ impl TopicDiff {
         diff
     }
 
-    pub fn verb(&self) -> Option<Verb> {
+    pub(super) fn verb(&self) -> Option<Verb> {
+        let differs = self.partitions.is_some() || self.reduction.is_some() || !self.config.is_empty();
         match self.exists {
             false => Some(Verb::Create),
-            true => self.differs().then_some(Verb::Update),
+            true => differs.then_some(Verb::Update),
         }
     }
 
-    fn differs(&self) -> bool {
-        self.partitions.is_some() || self.reduction.is_some() || !self.config.is_empty()
-    }
-
-    pub fn changes(&self) -> Map<String, Value> {
+    pub(super) fn changes(&self) -> Map<String, Value> {
         let mut changes = Map::new();
         if let Some(FromTo { from, to }) = &self.partitions {
             changes.insert("partitions".to_owned(), json!({"from": from, "to": to}));
@@ -87,6 +85,81 @@ impl TopicDiff {
     }
 }
 
-pub fn reduction_message(reduction: &FromTo<u32>) -> String {
-    format!("partitions cannot be reduced from {} to {} (E401)", reduction.from, reduction.to)
+pub(super) fn reduction_message(reduction: &FromTo<u32>) -> String {
+    format!("partitions cannot be reduced from {} to {} (E401_CANNOT_REDUCE_PARTITIONS)", reduction.from, reduction.to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::fixtures::{live_topic, topic};
+
+    fn diff(desired: (u32, &[(&str, &str)]), live: (u32, &[(&str, &str)])) -> TopicDiff {
+        TopicDiff::of(&topic("orders.v1", desired.0, desired.1), &live_topic("orders.v1", live.0, live.1))
+    }
+
+    /// SAF-033
+    #[test]
+    fn an_absent_topic_is_created_without_listing_changes() {
+        let diff = TopicDiff::of(&topic("t", 3, &[("a", "1")]), &TopicObservation::absent("t"));
+        assert_eq!((diff.verb(), diff.changes()), (Some(Verb::Create), Map::new()));
+    }
+
+    /// SAF-034
+    #[test]
+    fn an_equal_topic_is_left_alone() {
+        let diff = diff((3, &[("retention.ms", "1")]), (3, &[("retention.ms", "1")]));
+        assert_eq!((diff.verb(), diff.changes()), (None, Map::new()));
+    }
+
+    #[test]
+    fn partitions_grow() {
+        let diff = diff((6, &[]), (3, &[]));
+        assert_eq!(diff.verb(), Some(Verb::Update));
+        assert_eq!(Value::Object(diff.changes()), json!({"partitions": {"from": 3, "to": 6}}));
+    }
+
+    /// SAF-041
+    #[test]
+    fn fewer_declared_partitions_are_an_error_and_no_change_of_partitions() {
+        let diff = diff((3, &[]), (6, &[]));
+        assert_eq!(diff.verb(), Some(Verb::Update));
+        assert_eq!((diff.partitions.clone(), diff.reduction.clone()), (None, Some(FromTo { from: 6, to: 3 })));
+        assert_eq!(
+            Value::Object(diff.changes()),
+            json!({"partitions_error": {"message":
+                "partitions cannot be reduced from 6 to 3 (E401_CANNOT_REDUCE_PARTITIONS)"}})
+        );
+    }
+
+    #[test]
+    fn configs_are_compared_as_exact_strings() {
+        let spelled = diff((1, &[("cleanup.policy", "Compact"), ("x", "1")]), (1, &[("cleanup.policy", "compact")]));
+        assert_eq!(
+            Value::Object(spelled.changes()),
+            json!({"config.cleanup.policy": {"from": "compact", "to": "Compact"}, "config.x": {"from": null, "to": "1"}})
+        );
+    }
+
+    #[test]
+    fn an_override_that_is_not_declared_is_taken_away() {
+        let diff = diff((1, &[]), (1, &[("retention.ms", "5")]));
+        assert_eq!(diff.verb(), Some(Verb::Update));
+        assert_eq!(Value::Object(diff.changes()), json!({"config.retention.ms": {"from": "5", "to": null}}));
+    }
+
+    #[test]
+    fn another_replication_factor_is_noted_and_is_no_action() {
+        let mut live = live_topic("orders.v1", 1, &[]);
+        live.replication_factor = Some(3);
+        let diff = TopicDiff::of(&topic("orders.v1", 1, &[]), &live);
+        assert_eq!((diff.verb(), diff.changes()), (None, Map::new()));
+        assert_eq!(diff.replication_factor, Some(FromTo { from: 3, to: 1 }));
+    }
+
+    #[test]
+    fn sensitive_config_values_are_not_shown() {
+        let diff = diff((1, &[("x.password", "hunter2")]), (1, &[("x.password", "hunter1")]));
+        assert_eq!(Value::Object(diff.changes()), json!({"config.x.password": "<redacted>"}));
+    }
 }

@@ -360,6 +360,20 @@ pub enum Compatibility {
     FullTransitive,
 }
 
+impl Compatibility {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Backward => "BACKWARD",
+            Self::BackwardTransitive => "BACKWARD_TRANSITIVE",
+            Self::Forward => "FORWARD",
+            Self::ForwardTransitive => "FORWARD_TRANSITIVE",
+            Self::Full => "FULL",
+            Self::FullTransitive => "FULL_TRANSITIVE",
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SchemaVersion {
     Latest,
