@@ -249,13 +249,17 @@ fn write_line(file: &File, line: &[u8]) -> Result<(), Errno> {
         failpoint::point("append.half");
         rustix::fs::ftruncate(file, rustix::fs::fstat(file)?.st_size as u64 - half.len() as u64)?;
     }
-    let written = loop {
-        match rustix::io::write(file, line) {
+    let mut rest = line;
+    while !rest.is_empty() {
+        match rustix::io::write(file, rest) {
+            Ok(0) => return Err(Errno::NOSPC),
+            // A short write is followed by the error that cut it short.
+            Ok(written) => rest = &rest[written..],
             Err(Errno::INTR) => {}
-            other => break other?,
+            Err(errno) => return Err(errno),
         }
-    };
-    if written == line.len() { Ok(()) } else { Err(Errno::NOSPC) }
+    }
+    Ok(())
 }
 
 fn sync(fd: std::os::fd::BorrowedFd<'_>) -> Result<(), Errno> {

@@ -69,6 +69,7 @@ impl LocalOperation {
         }
         if self.dir.print(&self.names.pending)?.is_some() {
             self.dir.remove(&self.names.pending)?;
+            failpoint::point("settle.removed");
         }
         for name in self.dir.names(|name| self.names.is_left_over(name))? {
             self.dir.remove(&name)?;
