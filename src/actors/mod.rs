@@ -2,10 +2,14 @@
 //! endpoint talks to it, the coordinator walks one operation through its gates, and a `Runtime` owns them all. It promises that
 //! no mutation starts without a durable step before it and a held lock around it, and that nothing created is taken back.
 
+mod coordinator;
 pub mod kafka;
-#[allow(dead_code)] // started by the coordinator
 mod lock;
 mod provider;
+mod registry;
+mod runtime;
 pub mod schema_registry;
+mod store;
 
 pub use lock::lease;
+pub use runtime::{Runtime, read_state};

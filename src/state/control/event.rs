@@ -89,7 +89,7 @@ impl ProgressEntry {
 }
 
 /// Why an operation stopped, in fixed words.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
     /// A started action, or a member of a started group, failed; nothing was taken back.

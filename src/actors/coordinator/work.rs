@@ -1,0 +1,215 @@
+//! The actions of a plan as the calls that carry them out, in blocks: one action, or one group of topic creates.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::codes::{Code, Diagnostic};
+use crate::compiler::Compiled;
+use crate::compiler::artifact::{Kind, SchemaArtifact, TopicArtifact};
+use crate::messages::operation::Label;
+use crate::planner::Plan;
+use crate::planner::model::{Action, Diff, Verb};
+use crate::planner::observation::{CompatibilityVerdict, Observations, SchemaObservation};
+use crate::project::model::Compatibility;
+use crate::providers::kafka::TopicUpdate;
+use crate::state::control::MAX_GROUP;
+
+/// One action as its provider is asked.
+#[derive(Clone, Debug)]
+pub enum Call {
+    CreateTopic(TopicArtifact),
+    UpdateTopic(Box<TopicUpdate>),
+    Register(Box<RegisterCall>),
+    SetLevel { subject: String, level: Compatibility },
+}
+
+#[derive(Clone, Debug)]
+pub struct RegisterCall {
+    pub current: SchemaObservation,
+    pub artifact: SchemaArtifact,
+    pub planned_version: Option<u32>,
+    pub check_first: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Work {
+    pub action: Action,
+    pub label: Label,
+    pub call: Call,
+}
+
+/// Everything that an apply sends, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    pub works: Vec<Work>,
+    /// Ranges of `works`, contiguous, without gaps.
+    pub blocks: Vec<Range<usize>>,
+}
+
+impl Schedule {
+    /// `actions` are the reviewed ones of a reviewed plan, else the plan's own.
+    pub fn of(
+        plan: &Plan,
+        actions: &[Action],
+        compiled: &Compiled,
+        observations: &Observations,
+    ) -> Result<Self, Diagnostic> {
+        let topics: HashMap<&str, &TopicArtifact> =
+            compiled.artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect();
+        let schemas: HashMap<&str, &SchemaArtifact> =
+            compiled.artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect();
+        let changes: BTreeMap<_, _> = plan.changes.iter().map(|change| (&change.resource_id, change)).collect();
+        let mut works = Vec::with_capacity(actions.len());
+        for action in actions {
+            let change = changes.get(&action.resource_id).ok_or_else(|| unplanned(action))?;
+            let name = change.name.as_str();
+            let call = match (change.kind, action.action, &change.diff) {
+                (Kind::Topic, Verb::Create, _) => topics.get(name).map(|topic| Call::CreateTopic((*topic).clone())),
+                (Kind::Topic, Verb::Update, _) => topics.get(name).and_then(|desired| {
+                    let current = observations.topics.get(name)?.clone();
+                    Some(Call::UpdateTopic(Box::new(TopicUpdate { current, desired: (*desired).clone() })))
+                }),
+                (Kind::Schema, Verb::Update, Diff::Schema(diff)) if diff.content.is_none() => schemas
+                    .get(name)
+                    .and_then(|schema| schema.compatibility)
+                    .map(|level| Call::SetLevel { subject: name.to_owned(), level }),
+                (Kind::Schema, Verb::Register | Verb::Update, _) => schemas.get(name).map(|artifact| {
+                    let absent = || SchemaObservation::absent(name);
+                    Call::Register(Box::new(RegisterCall {
+                        current: observations.subjects.get(name).cloned().unwrap_or_else(absent),
+                        artifact: (*artifact).clone(),
+                        planned_version: observations.next_versions.get(name).copied(),
+                        check_first: match &change.diff {
+                            Diff::Schema(diff) => diff
+                                .content
+                                .as_ref()
+                                .is_some_and(|content| content.verdict == CompatibilityVerdict::Unproven),
+                            Diff::None | Diff::Topic(_) => false,
+                        },
+                    }))
+                }),
+                (
+                    Kind::Topic | Kind::Schema,
+                    Verb::Register | Verb::Create | Verb::Submit | Verb::Delete | Verb::Cancel | Verb::Adopt,
+                    _,
+                )
+                | (Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule, _, _) => None,
+            };
+            let label = Label { kind: change.kind, name: name.to_owned() };
+            works.push(Work { action: action.clone(), label, call: call.ok_or_else(|| unplanned(action))? });
+        }
+        let blocks = blocks(&works);
+        Ok(Self { works, blocks })
+    }
+
+    pub fn block(&self, index: usize) -> &[Work] {
+        self.blocks.get(index).map_or(&[], |range| &self.works[range.clone()])
+    }
+
+    /// The topics of a block of creates.
+    pub fn creates(block: &[Work]) -> Option<Arc<[TopicArtifact]>> {
+        block
+            .iter()
+            .map(|work| match &work.call {
+                Call::CreateTopic(topic) => Some(topic.clone()),
+                Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+            })
+            .collect()
+    }
+
+    /// What the broker can be asked beforehand.
+    pub fn to_validate(&self) -> (Vec<TopicArtifact>, Vec<TopicUpdate>) {
+        let (mut creates, mut updates) = (Vec::new(), Vec::new());
+        for work in &self.works {
+            match &work.call {
+                Call::CreateTopic(topic) => creates.push(topic.clone()),
+                Call::UpdateTopic(update) => updates.push(update.as_ref().clone()),
+                Call::Register(_) | Call::SetLevel { .. } => {}
+            }
+        }
+        (creates, updates)
+    }
+
+    pub fn resource_ids(&self) -> BTreeSet<crate::state::model::ResourceId> {
+        self.works.iter().map(|work| work.action.resource_id.clone()).collect()
+    }
+}
+
+fn unplanned(action: &Action) -> Diagnostic {
+    let text = format!("{} {} has no counterpart in the plan", action.action, action.resource_id);
+    Diagnostic::new(Code::E901Internal, text)
+}
+
+/// Maximal runs of topic creates, at most [`MAX_GROUP`] each; everything else stands alone.
+fn blocks(works: &[Work]) -> Vec<Range<usize>> {
+    let groups = |work: &Work| matches!(work.call, Call::CreateTopic(_));
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for (index, work) in works.iter().enumerate() {
+        match blocks.last_mut() {
+            Some(last) if groups(work) && groups(&works[last.start]) && last.len() < MAX_GROUP => last.end = index + 1,
+            Some(_) | None => blocks.push(index..index + 1),
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiler::artifact::{OwnerType, Ownership};
+    use crate::project::model::OwnershipMode;
+    use crate::state::model::ResourceId;
+
+    fn work(index: usize, create: bool) -> Work {
+        let name = format!("t{index}");
+        let ownership = Ownership {
+            mode: OwnershipMode::Managed,
+            project: "p".into(),
+            owner_type: OwnerType::Model,
+            name: name.clone(),
+        };
+        let topic = TopicArtifact {
+            name: name.clone(),
+            partitions: 1,
+            replication_factor: 1,
+            config: BTreeMap::new(),
+            ownership,
+        };
+        let call = match create {
+            true => Call::CreateTopic(topic),
+            false => Call::SetLevel { subject: name.clone(), level: Compatibility::Full },
+        };
+        let action = Action {
+            index: index as u32,
+            resource_id: ResourceId::new("p", "e", Kind::Topic, &name).expect("an id"),
+            action: Verb::Create,
+            gateway_evidence: None,
+            connector_evidence: None,
+        };
+        Work { action, label: Label { kind: Kind::Topic, name }, call }
+    }
+
+    fn sizes(pattern: &[bool]) -> Vec<usize> {
+        let works: Vec<Work> = pattern.iter().enumerate().map(|(index, create)| work(index, *create)).collect();
+        blocks(&works).into_iter().map(|block| block.len()).collect()
+    }
+
+    #[test]
+    fn only_runs_of_topic_creates_form_groups_of_at_most_256() {
+        assert_eq!(sizes(&[]), [0; 0]);
+        assert_eq!(sizes(&[false, false]), [1, 1]);
+        assert_eq!(sizes(&[false, true, true, false, true]), [1, 2, 1, 1]);
+        assert_eq!(sizes(&[true; 256]), [256]);
+        assert_eq!(sizes(&[true; 600]), [256, 256, 88]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn blocks_cover_every_action_once_and_in_order(pattern in proptest::collection::vec(proptest::bool::ANY, 0..700)) {
+            let works: Vec<Work> = pattern.iter().enumerate().map(|(index, create)| work(index, *create)).collect();
+            let covered: Vec<usize> = blocks(&works).into_iter().flatten().collect();
+            proptest::prop_assert_eq!(covered, (0..works.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A runtime: one OS thread with an actix system of its own, one for the lock actors, and everything that lives on them. A
+//! process may hold several and drop them in any order; nothing is global.
+
+use std::rc::Rc;
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use actix::dev::ToEnvelope;
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, ResponseFuture, System};
+
+use super::coordinator::{Coordinator, RunApply, RunPlan, Surroundings};
+use super::registry::Registry;
+use super::store;
+use crate::codes::{Code, Diagnostic};
+use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
+use crate::project::Project;
+use crate::state::store::Snapshot;
+
+/// Starts one coordinator and one lock actor for each operation; provider actors are shared.
+struct Supervisor {
+    providers: Rc<Registry>,
+    lock_arbiter: ArbiterHandle,
+    epoch: u64,
+}
+
+impl Supervisor {
+    fn coordinator(&mut self) -> Addr<Coordinator> {
+        self.epoch += 1;
+        let surroundings = Surroundings {
+            providers: Rc::clone(&self.providers),
+            lock_arbiter: self.lock_arbiter.clone(),
+            epoch: self.epoch,
+        };
+        Coordinator::new(surroundings).start()
+    }
+}
+
+impl Actor for Supervisor {
+    type Context = Context<Self>;
+}
+
+impl Handler<RunPlan> for Supervisor {
+    type Result = ResponseFuture<Result<PlanOutcome, Failure>>;
+
+    fn handle(&mut self, message: RunPlan, _: &mut Self::Context) -> Self::Result {
+        let coordinator = self.coordinator();
+        Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| Err(ended().into())) })
+    }
+}
+
+impl Handler<RunApply> for Supervisor {
+    type Result = ResponseFuture<ApplyOutcome>;
+
+    fn handle(&mut self, message: RunApply, _: &mut Self::Context) -> Self::Result {
+        let coordinator = self.coordinator();
+        Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| ended_apply()) })
+    }
+}
+
+/// The actor system of a program that plans and applies. Dropping it ends what runs: leases close, requests are dropped, locks
+/// are given back; a durable intent then waits for recovery.
+pub struct Runtime {
+    system: System,
+    supervisor: Addr<Supervisor>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// E901 when the machine gives no thread.
+    pub fn start() -> Result<Self, Diagnostic> {
+        let (sender, receiver) = mpsc::channel();
+        let thread = std::thread::Builder::new().name("streamt-runtime".to_owned()).spawn(move || run(&sender));
+        let thread = thread.map_err(|_| no_thread())?;
+        match receiver.recv() {
+            Ok((system, supervisor)) => Ok(Self { system, supervisor, thread: Some(thread) }),
+            Err(_) => Err(no_thread()),
+        }
+    }
+
+    /// Plans one environment. Callable from any executor.
+    pub async fn plan(&self, request: PlanRequest, control: Control) -> Result<PlanOutcome, Failure> {
+        self.supervisor.send(RunPlan { request, control }).await.unwrap_or_else(|_| Err(ended().into()))
+    }
+
+    /// Applies one environment. Callable from any executor.
+    pub async fn apply(&self, request: ApplyRequest, control: Control) -> ApplyOutcome {
+        self.supervisor.send(RunApply { request, control }).await.unwrap_or_else(|_| ended_apply())
+    }
+
+    /// Plans many environments side by side; one that fails or hangs changes nothing in another. Outcomes in request order.
+    pub async fn plan_all(&self, requests: Vec<(PlanRequest, Control)>) -> Vec<Result<PlanOutcome, Failure>> {
+        let plans = requests.into_iter().map(|(request, control)| self.plan(request, control));
+        futures_util::future::join_all(plans).await
+    }
+
+    /// Applies many environments side by side. Outcomes in request order.
+    pub async fn apply_all(&self, requests: Vec<(ApplyRequest, Control)>) -> Vec<ApplyOutcome> {
+        let applies = requests.into_iter().map(|(request, control)| self.apply(request, control));
+        futures_util::future::join_all(applies).await
+    }
+
+    /// [`Self::plan`] for a caller without an executor.
+    pub fn plan_blocking(&self, request: PlanRequest, control: Control) -> Result<PlanOutcome, Failure> {
+        self.block_on(RunPlan { request, control }).unwrap_or_else(|| Err(ended().into()))
+    }
+
+    /// [`Self::apply`] for a caller without an executor.
+    pub fn apply_blocking(&self, request: ApplyRequest, control: Control) -> ApplyOutcome {
+        self.block_on(RunApply { request, control }).unwrap_or_else(ended_apply)
+    }
+
+    fn block_on<M>(&self, message: M) -> Option<M::Result>
+    where
+        M: Message + Send + 'static,
+        M::Result: Send,
+        Supervisor: Handler<M>,
+        Context<Supervisor>: ToEnvelope<Supervisor, M>,
+    {
+        let (sender, receiver) = mpsc::channel();
+        let supervisor = self.supervisor.clone();
+        self.system.arbiter().spawn(async move {
+            if let Ok(outcome) = supervisor.send(message).await {
+                let _ = sender.send(outcome);
+            }
+        });
+        receiver.recv().ok()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.system.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The state of an environment as it stands, without the lock: for `state status` and `status`. E420, E411. Blocks.
+pub fn read_state(project: &Project) -> Result<Snapshot, Diagnostic> {
+    store::read(project).map_err(|error| error.diagnostic())
+}
+
+/// The body of the runtime's thread. The lock actors run on a thread of their own, so that work here cannot delay the
+/// detection of a lost lock.
+fn run(started: &mpsc::Sender<(System, Addr<Supervisor>)>) {
+    let runner = System::new();
+    let ready = runner.block_on(async {
+        let locks = Arbiter::try_new().ok()?;
+        let lock_arbiter = locks.handle();
+        let supervisor = Supervisor { providers: Rc::new(Registry::new()), lock_arbiter, epoch: 0 }.start();
+        started.send((System::current(), supervisor)).ok()?;
+        Some(locks)
+    });
+    if let Some(locks) = ready {
+        let _ = runner.run();
+        locks.stop();
+        let _ = locks.join();
+    }
+}
+
+fn no_thread() -> Diagnostic {
+    Diagnostic::new(Code::E901Internal, "no thread could be started for the runtime")
+}
+
+fn ended() -> Diagnostic {
+    Diagnostic::new(Code::E903Interrupted, "the runtime ended before the operation did")
+        .suggest("read `streamt state status` before anything else")
+}
+
+/// Nobody is left who could tell how far it came.
+fn ended_apply() -> ApplyOutcome {
+    ApplyOutcome { committed: None, ..ApplyOutcome::stopped(ApplyEnd::Failed(ended().into())) }
+}
