@@ -1,55 +1,42 @@
-//! From a `Project` to its artifacts and manifest. Pure: no network, no state, no clock but the timestamp handed in. It
-//! promises equal bytes for equal input in any file order, artifacts free of secrets, and nothing at all on failure.
+//! From a `Project` to its artifacts and manifest. Pure but for `files`, which writes them: no network, no state, no clock but
+//! the timestamp handed in. It promises equal bytes for equal input in any file order, artifacts free of secrets, and nothing
+//! at all on failure. A process whose artifact needs SQL rewriting is recorded in [`Compiled::not_compiled`] and warned of.
 
 pub mod artifact;
 pub mod canonical;
+mod connectors;
+mod context;
+pub mod dag;
+pub mod files;
+mod gateway;
+mod macros;
+pub mod manifest;
+pub mod resolve;
+mod schemas;
+pub mod select;
 pub mod strict_json;
+#[cfg(test)]
+pub mod testing;
+mod topics;
+pub mod unique;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
 use serde_json::Value;
 
-use crate::codes::{Diagnostic, Diagnostics, Location};
-use crate::project::model::{Materialized, OwnershipMode, Project, Reference};
+use crate::codes::{Code, Diagnostic, Diagnostics, Location};
+use crate::project::model::{OwnershipMode, Project, TestType};
+use crate::project::origin::Origin;
 
-use artifact::{Artifacts, Kind};
-use canonical::Checksum;
-
-/// One model with everything the compiler decided about it, frozen once.
-#[derive(Clone, Debug)]
-pub struct ResolvedModel {
-    pub name: String,
-    /// SQL after macro rendering; templates still in place.
-    pub sql: Option<String>,
-    pub dependencies: Vec<Reference>,
-    pub materialized: Materialized,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum NodeType {
-    Source,
-    Model,
-    Exposure,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub struct DagNode {
-    pub name: String,
-    #[serde(rename = "type")]
-    pub node_type: NodeType,
-    pub materialized: Option<Materialized>,
-    pub upstream: Vec<String>,
-    pub downstream: Vec<String>,
-}
-
-/// The project graph: nodes sorted by name, edges implied by `upstream`.
-#[derive(Clone, Debug, Default)]
-pub struct Dag {
-    pub nodes: BTreeMap<String, DagNode>,
-}
+use artifact::{Artifacts, ConnectorArtifact, Kind, OwnerType, Ownership};
+use canonical::{CanonicalError, Checksum};
+use context::Context;
+pub use dag::{Dag, DagNode, NodeType};
+use manifest::Manifest;
+pub use manifest::environment_fingerprint;
+pub use resolve::{Output, Process, ResolvedModel};
+pub use topics::TEST_FAILURES;
 
 /// A compiled project: immutable and shared by plan, exports and coordinator.
 #[derive(Clone, Debug)]
@@ -60,10 +47,11 @@ pub struct Compiled {
     /// Sorted by name.
     pub models: Vec<ResolvedModel>,
     pub manifest_checksum: Checksum,
-    /// W231 and the compile-time warnings.
+    /// W227, W231.
     pub warnings: Diagnostics,
-    /// Models and tests whose process this version does not compile, for E221 at plan: (kind, declaring name).
+    /// Processes that this version does not compile, for E221 at plan: (kind, declaring model or test).
     pub not_compiled: Vec<(Kind, String)>,
+    resources: Vec<DesiredResource>,
 }
 
 /// One desired resource in the form that planning needs, whatever its kind.
@@ -74,7 +62,7 @@ pub struct DesiredResource {
     pub logical_name: String,
     pub physical_name: String,
     pub mode: OwnershipMode,
-    /// `sha256:` over the artifact object, ownership included.
+    /// `sha256:` over the artifact object, ownership included; of a connector over its form bound to a cluster.
     pub artifact_checksum: Checksum,
     /// The file and place of the declaration that made it.
     pub location: Option<Location>,
@@ -82,18 +70,187 @@ pub struct DesiredResource {
 }
 
 impl Compiled {
+    /// The manifest, for printing or hashing.
+    pub fn manifest_parts(&self) -> Manifest<'_> {
+        Manifest::of(&self.project, &self.dag, &self.artifacts)
+    }
+
     /// The manifest as JSON, key order of its specification; `compiled_at` is RFC 3339 with six fraction digits.
-    pub fn manifest(&self, _compiled_at: &str) -> Value {
-        Value::Null
+    pub fn manifest(&self, compiled_at: &str) -> Value {
+        // Every part was canonicalized for the checksum already.
+        serde_json::to_value(self.manifest_parts().document(compiled_at)).unwrap_or_default()
     }
 
-    /// Every desired resource in kind order, then physical name.
+    /// Every desired resource in kind order, then physical name. Flink jobs stand before the jobs of tests.
     pub fn resources(&self) -> Vec<DesiredResource> {
-        Vec::new()
+        self.resources.clone()
+    }
+
+    /// Index in `models` of a model.
+    pub fn model(&self, name: &str) -> Option<&ResolvedModel> {
+        let index = self.models.binary_search_by(|model| model.name.as_str().cmp(name)).ok()?;
+        self.models.get(index)
+    }
+
+    /// A connector with its cluster named: the form of every checksum and of every comparison.
+    pub fn bound(&self, connector: &ConnectorArtifact) -> ConnectorArtifact {
+        bound(&self.project, connector)
     }
 }
 
-/// Compiles the whole project. Errors carry E1xx, E2xx or E427 and the place of the declaration.
-pub fn compile(_project: Arc<Project>) -> Result<Compiled, Diagnostics> {
-    Err(Diagnostic::new(crate::codes::Code::E119CompileFailed, "not built").into())
+fn bound(project: &Project, connector: &ConnectorArtifact) -> ConnectorArtifact {
+    let default = project.runtime.connect.as_ref().and_then(|connect| connect.default.clone());
+    ConnectorArtifact { cluster: connector.cluster.clone().or(default), ..connector.clone() }
 }
+
+/// Compiles the whole project. Errors carry E1xx, E2xx, E427 or E501 and the place of the declaration; all of one step are
+/// returned together. Warnings of a compilation that fails come with its errors.
+pub fn compile(project: Arc<Project>) -> Result<Compiled, Diagnostics> {
+    refuse_errors(unique::check_names(&project))?;
+    let (models, findings) = resolve::resolve(&project);
+    refuse_errors(findings)?;
+    let dag = Dag::build(&project, &models);
+    let order = dag.order().map_err(|path| cycle(&project, &path))?;
+    let mut context = Context::new(&project, &models);
+
+    let mut artifacts = Artifacts { schemas: schemas::compile(&mut context), ..Artifacts::default() };
+    artifacts.topics = topics::compile(&mut context, &order);
+    artifacts.connectors = connectors::compile(&mut context, &order);
+    artifacts.gateway_rules = gateway::compile(&mut context, &order);
+    let not_compiled = not_compiled(&mut context, &order);
+    unique::check_artifacts(&mut context, &artifacts, &models);
+    let topics_of_tests = topics::compile_for_tests(&mut context, &mut artifacts.topics);
+    artifacts.connector_removals = connectors::removals(&mut context, &artifacts.connectors);
+    artifacts.gateway_rule_removals = gateway::removals(&mut context);
+
+    let warnings = refuse_errors(context.findings)?;
+    let sealed = seal(&project, &dag, &artifacts, &topics_of_tests);
+    let (resources, manifest_checksum) = sealed.map_err(|CanonicalError| {
+        Diagnostics::from(Diagnostic::new(
+            Code::E119CompileFailed,
+            "the manifest holds a value that has no canonical form",
+        ))
+    })?;
+    Ok(Compiled { project, artifacts, dag, models, manifest_checksum, warnings, not_compiled, resources })
+}
+
+fn refuse_errors(findings: Diagnostics) -> Result<Diagnostics, Diagnostics> {
+    if findings.has_errors() { Err(findings) } else { Ok(findings) }
+}
+
+fn cycle(project: &Project, path: &[String]) -> Diagnostics {
+    let finding = Diagnostic::new(Code::E104CycleDetected, format!("Dependency cycle: {}", dag::cycle_text(path)));
+    let models = project.models.iter().map(|model| (&model.name, &model.origin));
+    let exposures = project.exposures.iter().map(|exposure| (&exposure.name, &exposure.origin));
+    let declaration = models.chain(exposures).find(|(name, _)| path.contains(name));
+    match declaration {
+        Some((_, origin)) => origin.mark("", finding).into(),
+        None => finding.into(),
+    }
+}
+
+/// Models in topological order, then tests, whose process needs SQL that this version does not write. Never silent: W231.
+fn not_compiled(context: &mut Context<'_>, order: &[&str]) -> Vec<(Kind, String)> {
+    let mut missing = Vec::new();
+    for name in order {
+        let (Some(resolved), Some(model)) = (context.resolved(name), context.names.model(name)) else { continue };
+        let (kind, what) = match resolved.process {
+            Some(Process::Flink) => (Kind::FlinkJob, "Flink job"),
+            Some(Process::KafkaStreams) => (Kind::KafkaStreamsJob, "Kafka Streams job"),
+            Some(Process::Gateway | Process::Connect) | None => continue,
+        };
+        let message = format!("the {what} of model '{name}' is not compiled by this version; its topic and schema are");
+        context.findings.push(model.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message)));
+        missing.push((kind, (*name).to_owned()));
+    }
+    for test in &context.project.tests {
+        if test.test_type == TestType::Continuous && topics::has_condition(&test.assertions) {
+            let message = format!("the Flink job of test '{}' is not compiled by this version", test.name);
+            context.findings.push(test.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message)));
+            missing.push((Kind::FlinkJob, test.name.clone()));
+        }
+    }
+    missing
+}
+
+/// The checksums of a finished compilation.
+fn seal(
+    project: &Project,
+    dag: &Dag,
+    artifacts: &Artifacts,
+    topics_of_tests: &BTreeMap<String, usize>,
+) -> Result<(Vec<DesiredResource>, Checksum), CanonicalError> {
+    let mut list = Resources { names: resolve::Names::of(project), resources: Vec::new() };
+    for schema in &artifacts.schemas {
+        list.add(Kind::Schema, &schema.subject, "schema", &schema.ownership, Checksum::of(schema)?);
+    }
+    for topic in &artifacts.topics {
+        match topics_of_tests.get(&topic.name) {
+            None => list.add(Kind::Topic, &topic.name, "topic", &topic.ownership, Checksum::of(topic)?),
+            Some(&test) => {
+                let origin = project.tests.get(test).map(|test| &test.origin);
+                list.push(
+                    Kind::Topic,
+                    &topic.name,
+                    &topic.name,
+                    topic.ownership.mode,
+                    Checksum::of(topic)?,
+                    origin,
+                    "",
+                );
+            }
+        }
+    }
+    for connector in &artifacts.connectors {
+        let checksum = Checksum::of(&bound(project, connector))?;
+        list.add(Kind::Connector, &connector.name, "sink", &connector.ownership, checksum);
+    }
+    for rule in &artifacts.gateway_rules {
+        list.add(Kind::GatewayRule, &rule.virtual_topic, "gateway", &rule.ownership, Checksum::of(rule)?);
+    }
+    let mut resources = list.resources;
+    resources.sort_by(|a, b| (a.kind, &a.physical_name).cmp(&(b.kind, &b.physical_name)));
+    Ok((resources, Manifest::of(project, dag, artifacts).checksum()?))
+}
+
+struct Resources<'a> {
+    names: resolve::Names<'a>,
+    resources: Vec<DesiredResource>,
+}
+
+impl<'a> Resources<'a> {
+    /// A resource that its owner's declaration names and places.
+    fn add(&mut self, kind: Kind, physical: &str, field: &str, ownership: &Ownership, checksum: Checksum) {
+        let origin: Option<&'a Origin> = match ownership.owner_type {
+            OwnerType::Model => self.names.model(&ownership.name).map(|model| &model.origin),
+            OwnerType::Source => self.names.source(&ownership.name).map(|source| &source.origin),
+        };
+        self.push(kind, &ownership.name, physical, ownership.mode, checksum, origin, field);
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn push(
+        &mut self,
+        kind: Kind,
+        logical: &str,
+        physical: &str,
+        mode: OwnershipMode,
+        artifact_checksum: Checksum,
+        origin: Option<&Origin>,
+        field: &str,
+    ) {
+        self.resources.push(DesiredResource {
+            kind,
+            logical_name: logical.to_owned(),
+            physical_name: physical.to_owned(),
+            mode,
+            artifact_checksum,
+            location: origin.and_then(|origin| origin.at(field)),
+            path: origin.filter(|origin| origin.location().is_some()).map(|origin| origin.path(field)),
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "compile_tests.rs"]
+mod tests;

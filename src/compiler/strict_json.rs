@@ -37,25 +37,6 @@ pub fn value(bytes: &[u8], limit: usize) -> Result<Value, StrictError> {
     Ok(value)
 }
 
-/// Whether a number keeps its exact value in canonical text everywhere.
-pub fn number_in_range(number: &Number) -> bool {
-    if let Some(integer) = number.as_i64() {
-        return integer.unsigned_abs() <= MAX_INTEGER;
-    }
-    let float = number.as_f64().filter(|_| !number.is_u64()).unwrap_or(f64::NAN);
-    float.is_finite() && (float.fract() != 0.0 || float.abs() <= MAX_INTEGER as f64)
-}
-
-/// Whether every number of a value is in range.
-pub fn numbers_in_range(value: &Value) -> bool {
-    match value {
-        Value::Number(number) => number_in_range(number),
-        Value::Array(items) => items.iter().all(numbers_in_range),
-        Value::Object(map) => map.values().all(numbers_in_range),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
-    }
-}
-
 #[derive(Clone, Copy)]
 struct Strict {
     depth: usize,

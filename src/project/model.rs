@@ -490,7 +490,7 @@ pub struct Source {
     pub cluster: Option<String>,
     pub tags: Vec<String>,
     pub ownership: OwnershipBlock,
-    #[serde(rename = "schema_", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "schema_")]
     pub schema: Option<SchemaBlock>,
     pub columns: Vec<Column>,
     pub freshness: Option<Freshness>,

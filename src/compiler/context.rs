@@ -1,0 +1,33 @@
+//! What every step of a compilation reads and where it reports.
+
+use std::collections::HashMap;
+
+use crate::codes::Diagnostics;
+use crate::project::Project;
+use crate::project::model::OwnershipMode;
+
+use super::artifact::{OwnerType, Ownership};
+use super::resolve::{Names, ResolvedModel};
+
+pub(super) struct Context<'a> {
+    pub project: &'a Project,
+    pub names: Names<'a>,
+    models: HashMap<&'a str, &'a ResolvedModel>,
+    /// Errors and warnings of artifacts.
+    pub findings: Diagnostics,
+}
+
+impl<'a> Context<'a> {
+    pub fn new(project: &'a Project, models: &'a [ResolvedModel]) -> Self {
+        let models = models.iter().map(|model| (model.name.as_str(), model)).collect();
+        Self { project, names: Names::of(project), models, findings: Diagnostics::new() }
+    }
+
+    pub fn resolved(&self, name: &str) -> Option<&'a ResolvedModel> {
+        self.models.get(name).copied()
+    }
+
+    pub fn ownership(&self, owner_type: OwnerType, name: &str, mode: OwnershipMode) -> Ownership {
+        Ownership { mode, project: self.project.name.clone(), owner_type, name: name.to_owned() }
+    }
+}
