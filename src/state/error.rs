@@ -193,3 +193,48 @@ impl From<StateError> for Diagnostic {
         error.diagnostic()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every_kind() -> Vec<StateErrorKind> {
+        let status = super::super::control::Control::clear(&super::super::testing::address("local")).status();
+        vec![
+            StateErrorKind::Unavailable,
+            StateErrorKind::InvalidState,
+            StateErrorKind::Conflict,
+            StateErrorKind::LockTimeout,
+            StateErrorKind::Interrupted,
+            StateErrorKind::LockLost,
+            StateErrorKind::RecoveryRequired(status),
+            StateErrorKind::UnknownCommit,
+            StateErrorKind::ReleaseAfterCommit,
+        ]
+    }
+
+    #[test]
+    fn every_kind_says_what_is_wrong_and_what_to_do() {
+        for kind in every_kind() {
+            let diagnostic = StateError::new(kind.clone()).diagnostic();
+            assert!(
+                !diagnostic.message.is_empty() && diagnostic.suggestion.is_some_and(|text| text.len() > 10),
+                "{kind:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_operation_is_named_where_its_outcome_is_in_doubt() {
+        let id = super::super::testing::OPERATION;
+        for kind in every_kind() {
+            let named = matches!(
+                kind,
+                StateErrorKind::LockLost | StateErrorKind::UnknownCommit | StateErrorKind::ReleaseAfterCommit
+            );
+            let error = StateError::new(kind).operation(Some(id));
+            assert_eq!(error.to_string().ends_with(&format!("Operation ID: {id}.")), named, "{error}");
+            assert_eq!(error.diagnostic().operation_id, Some(id));
+        }
+    }
+}

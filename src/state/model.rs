@@ -200,3 +200,7 @@ const MAX_SERIAL: u64 = (1 << 53) - 1;
 /// The `backend` text of a record, by kind; connectors and Gateway rules bind an endpoint and are not here.
 pub const KAFKA_BACKEND: &str = "direct-kafka";
 pub const SCHEMA_REGISTRY_BACKEND: &str = "schema-registry";
+
+#[cfg(test)]
+#[path = "model_tests.rs"]
+mod tests;

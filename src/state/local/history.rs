@@ -160,3 +160,93 @@ impl History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::testing::{OPERATION, address, empty_state_checksum};
+
+    fn record(recovery: u128) -> ResolutionRecord {
+        ResolutionRecord {
+            address: "streamt-state://platform/payments/prod".into(),
+            blocked_operation_id: OPERATION,
+            evidence_checksum: Checksum::parse(&format!("sha256:{}", "1".repeat(64))).unwrap(),
+            prior_state_checksum: empty_state_checksum(),
+            prior_state_serial: 0,
+            recovery_operation_id: Uuid::from_u128(recovery),
+            resolution: Resolution::RolledBack,
+            resolved_at: Timestamp::parse("2026-09-06T10:05:00.000000Z").unwrap(),
+            result_state_checksum: empty_state_checksum(),
+            result_state_serial: 0,
+            state_changed: false,
+        }
+    }
+
+    const RECOVERY: u128 = 0x0a7a_c3f4_7d52_4d26_8a9b_2f6a_4c1d_9e10;
+
+    fn bytes(version: u8, events: Vec<(Entry, ResolutionRecord)>) -> Vec<u8> {
+        let envelope = Envelope { address: address("platform").to_string(), history_version: version };
+        let mut bytes = to_canonical(&envelope).unwrap();
+        bytes.push(b'\n');
+        let mut previous_checksum = None;
+        for ((kind, record), sequence) in events.into_iter().zip(0..) {
+            let checksum = Checksum::of_bytes(b"");
+            let mut line = Line { checksum, event_version: 1, kind, previous_checksum, record, sequence };
+            line.checksum = line.digest().unwrap();
+            bytes.extend(to_canonical(&line).unwrap());
+            bytes.push(b'\n');
+            previous_checksum = Some(line.checksum);
+        }
+        bytes
+    }
+
+    fn parse(bytes: &[u8]) -> Result<History, &'static str> {
+        History::parse(bytes, &address("platform"))
+    }
+
+    /// REC-035: G23
+    #[test]
+    fn golden_digest_of_an_event() {
+        let text = String::from_utf8(bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY))])).unwrap();
+        let digest = "sha256:5f416698e4d5d5119061ed07f29d4802e4cf9dba093ed0e460e62c7e3eb95b17";
+        assert!(text.contains(&format!("{{\"checksum\":\"{digest}\",\"event_version\":1")), "{text}");
+        assert_eq!(parse(text.as_bytes()).unwrap().unresolved, Some(record(RECOVERY)));
+    }
+
+    /// REC-035
+    #[test]
+    fn a_resolution_closes_its_own_intent_once() {
+        let pair =
+            |recovery| [(Entry::RecoveryIntent, record(recovery)), (Entry::RecoveryResolution, record(recovery))];
+        let history = parse(&bytes(1, pair(RECOVERY).to_vec())).unwrap();
+        assert_eq!(history.unresolved, None);
+        assert_eq!(history.used, BTreeSet::from([OPERATION, Uuid::from_u128(RECOVERY)]));
+        for refused in [
+            vec![(Entry::RecoveryResolution, record(RECOVERY))],
+            vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryIntent, record(2))],
+            vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(2))],
+            [pair(RECOVERY), pair(2)].concat(),
+            vec![(
+                Entry::RecoveryIntent,
+                ResolutionRecord { address: "streamt-state://local/a/b".into(), ..record(1) },
+            )],
+        ] {
+            assert!(parse(&bytes(1, refused.clone())).is_err(), "{refused:?}");
+        }
+    }
+
+    #[test]
+    fn any_changed_byte_breaks_the_chain() {
+        let whole =
+            bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(RECOVERY))]);
+        for at in 0..whole.len() - 1 {
+            let mut changed = whole.clone();
+            changed[at] ^= 1;
+            assert!(parse(&changed).is_err(), "byte {at}");
+        }
+        for version in [0, 2, 3, 4] {
+            assert!(parse(&bytes(version, Vec::new())).is_err());
+        }
+        assert!(parse(b"").is_err() && parse(&bytes(1, Vec::new())).is_ok());
+    }
+}

@@ -332,3 +332,25 @@ proptest! {
         }
     }
 }
+
+/// REC-035
+#[test]
+fn a_recovery_history_is_private_and_checked_with_the_state() {
+    let (project, store) = project();
+    apply(&store, "orders");
+    let path = file(&project, "prod.recovery-history.jsonl");
+    let envelope = "{\"address\":\"streamt-state://local/payments/prod\",\"history_version\":1}\n";
+    let write = |text: &str, mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write(envelope, 0o600);
+    store.read_snapshot(&address()).unwrap();
+    write(envelope, 0o640);
+    assert_eq!(refused(&store), Code::E411StateInvalid);
+    write(&envelope.replace("local", "other"), 0o600);
+    assert_eq!(refused(&store), Code::E411StateInvalid);
+    write(&format!("{envelope}{{}}\n"), 0o600);
+    assert_eq!(refused(&store), Code::E411StateInvalid);
+}
