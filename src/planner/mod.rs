@@ -56,7 +56,7 @@ pub fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
 }
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod properties;
 #[cfg(test)]

@@ -195,7 +195,7 @@ impl Driver {
     fn context(&self, file: &ReviewedPlan, compiled: &Compiled, snapshot: &Snapshot) -> Result<(), Stop> {
         let project = &compiled.project;
         let fingerprint = environment_fingerprint(&project.environment.name, &project.runtime_document)?;
-        let state = reference(snapshot)?;
+        let state = StateReference::of(&snapshot.state);
         let context = Context {
             project: &project.name,
             environment: &project.environment.name,
@@ -306,18 +306,14 @@ pub(super) fn interrupted() -> Diagnostic {
     Diagnostic::new(Code::E903Interrupted, "interrupted; nothing was changed").suggest("run the command again")
 }
 
-fn reference(snapshot: &Snapshot) -> Result<StateReference, Diagnostic> {
-    StateReference::of(snapshot.state.store.clone(), snapshot.state.address.clone(), &snapshot.state.state)
-}
-
 fn origin(compiled: &Compiled, snapshot: &Snapshot, now: jiff::Timestamp) -> Result<Origin, Diagnostic> {
     let project = &compiled.project;
     Ok(Origin {
         streamt_version: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at: Timestamp::seconds(now).as_str().to_owned(),
+        created_at: Timestamp::seconds(now),
         environment_fingerprint: environment_fingerprint(&project.environment.name, &project.runtime_document)?,
         manifest_checksum: compiled.manifest_checksum.clone(),
-        state: Some(reference(snapshot)?),
+        state: Some(StateReference::of(&snapshot.state)),
     })
 }
 

@@ -1,13 +1,28 @@
 //! The document: shape, canonical checksum, strict parsing.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::codes::redact::{redact_keys, redact_value};
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
+use crate::compiler::strict_json;
 use crate::planner::Plan;
-use crate::planner::model::Action;
+use crate::planner::model::{Action, Verb};
 use crate::planner::payload::PlanPayload;
-use crate::state::model::{OwnershipState, StateAddress, StoreIdentity};
+use crate::state::model::{BackendKind, StateAddress, StoreIdentity};
+use crate::state::scalar::{Timestamp, uuid_text};
+use crate::state::store::StateObservation;
+
+use super::MAX_BYTES;
+
+const KIND: &str = "streamt.reviewed-plan";
+const FORMAT: u64 = 5;
+const AGAIN: &str = "make the plan again with this version of streamt; never edit a plan file";
 
 /// The state that a plan was made against.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,9 +34,63 @@ pub struct StateReference {
 }
 
 impl StateReference {
-    pub fn of(store: StoreIdentity, address: StateAddress, state: &OwnershipState) -> Result<Self, Diagnostic> {
-        let _ = (store, address, state);
-        Err(Diagnostic::new(Code::E901Internal, "plan files are not built"))
+    pub fn of(observed: &StateObservation) -> Self {
+        Self {
+            store: observed.store.clone(),
+            address: observed.address.clone(),
+            serial: observed.state.serial,
+            checksum: observed.checksum.clone(),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StateDocument {
+    backend: BackendKind,
+    #[serde(with = "uuid_text")]
+    store_id: Uuid,
+    address: String,
+    serial: u64,
+    checksum: Checksum,
+}
+
+impl Serialize for StateReference {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let document = StateDocument {
+            backend: self.store.backend,
+            store_id: self.store.store_id,
+            address: self.address.to_string(),
+            serial: self.serial,
+            checksum: self.checksum.clone(),
+        };
+        document.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for StateReference {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let document = StateDocument::deserialize(deserializer)?;
+        let segments: Option<Vec<&str>> =
+            document.address.strip_prefix("streamt-state://").map(|t| t.split('/').collect());
+        let address = match segments.as_deref() {
+            Some([namespace, project, environment])
+                if [namespace, project, environment].iter().all(|segment| !segment.is_empty()) =>
+            {
+                StateAddress {
+                    namespace: (*namespace).to_owned(),
+                    project: (*project).to_owned(),
+                    environment: (*environment).to_owned(),
+                }
+            }
+            Some(_) | None => return Err(de::Error::custom("not a state address")),
+        };
+        Ok(Self {
+            store: StoreIdentity { backend: document.backend, store_id: document.store_id },
+            address,
+            serial: document.serial,
+            checksum: document.checksum,
+        })
     }
 }
 
@@ -29,8 +98,8 @@ impl StateReference {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Origin {
     pub streamt_version: String,
-    /// RFC 3339 UTC, whole seconds: `2026-09-06T09:30:00Z`.
-    pub created_at: String,
+    /// Whole seconds: `2026-09-06T09:30:00Z`.
+    pub created_at: Timestamp,
     pub environment_fingerprint: Checksum,
     pub manifest_checksum: Checksum,
     /// None for an offline plan.
@@ -48,17 +117,160 @@ pub struct ReviewedPlan {
     pub checksum: Checksum,
 }
 
+/// The document without its checksum.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope {
+    kind: String,
+    format_version: u64,
+    streamt_version: String,
+    created_at: Timestamp,
+    project: String,
+    environment: String,
+    environment_fingerprint: Checksum,
+    manifest_checksum: Checksum,
+    state: Option<StateReference>,
+    selection: (),
+    offline: bool,
+    plan: PlanPayload,
+    actions: Vec<Action>,
+}
+
 impl ReviewedPlan {
-    /// E408 when a value has no canonical form.
+    /// E408 when a value has no canonical form; E901 when an online plan has no state to refer to, or an offline one has.
     pub fn of(plan: &Plan, origin: Origin) -> Result<Self, Diagnostic> {
-        let _ = (plan, origin);
-        Err(Diagnostic::new(Code::E901Internal, "plan files are not built"))
+        if plan.offline != origin.state.is_none() {
+            return Err(Diagnostic::new(Code::E901Internal, "a plan is saved with a state exactly when it is online"));
+        }
+        let mut reviewed = Self {
+            plan: redacted(plan.payload())?,
+            actions: plan.actions.clone(),
+            project: plan.project.clone(),
+            environment: plan.environment.clone(),
+            checksum: Checksum::of_bytes(&[]),
+            origin,
+        };
+        reviewed.checksum = Checksum::of(&reviewed.envelope()?).map_err(|_| unsupported())?;
+        Ok(reviewed)
     }
 
     /// Strict: E408 for anything but a format 5 file whose checksum holds.
     pub fn parse(bytes: &[u8]) -> Result<Self, Diagnostic> {
-        let _ = bytes;
-        Err(Diagnostic::new(Code::E901Internal, "plan files are not built"))
+        let limit = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
+        let value = strict_json::value(bytes, limit).map_err(|error| invalid(&format!("it is {error}")))?;
+        let Value::Object(mut document) = value else { return Err(invalid("it is no JSON object")) };
+        check_format(document.get("kind"), document.get("format_version"))?;
+        let checksum = document.shift_remove("checksum");
+        let checksum = checksum.as_ref().and_then(Value::as_str).and_then(Checksum::parse);
+        let checksum = checksum.ok_or_else(|| invalid("its checksum is missing or malformed"))?;
+        let document = Value::Object(document);
+        let mut covered = document.clone();
+        redact_keys(&mut covered);
+        if covered != document {
+            return Err(invalid("it shows a value under a sensitive key"));
+        }
+        if Checksum::of(&covered).ok().as_ref() != Some(&checksum) {
+            return Err(invalid("its checksum does not match: it was changed after it was made"));
+        }
+        let malformed = || invalid("it is not of the form that streamt writes");
+        let envelope: Envelope = serde_json::from_value(covered).map_err(|_| malformed())?;
+        let reviewed = Self::checked(envelope, checksum)?;
+        // What reads back differently was written by something else: a missing key, a list out of order.
+        if reviewed.envelope()? != document {
+            return Err(malformed());
+        }
+        Ok(reviewed)
+    }
+
+    fn checked(envelope: Envelope, checksum: Checksum) -> Result<Self, Diagnostic> {
+        let texts = [&envelope.streamt_version, &envelope.project, &envelope.environment];
+        if texts.iter().any(|text| text.is_empty()) {
+            return Err(invalid("a name in it is empty"));
+        }
+        if envelope.created_at.as_str().contains('.') {
+            return Err(invalid("its creation time is not in whole seconds"));
+        }
+        if envelope.offline != envelope.state.is_none() {
+            return Err(invalid("it refers to a state exactly when it is online"));
+        }
+        let here =
+            |project: &str, environment: &str| project == envelope.project && environment == envelope.environment;
+        if envelope.state.as_ref().is_some_and(|state| !here(&state.address.project, &state.address.environment)) {
+            return Err(invalid("its state address is of another project or environment"));
+        }
+        let mut seen = BTreeSet::new();
+        for (index, action) in (0..).zip(&envelope.actions) {
+            let id = &action.resource_id;
+            if action.index != index || !here(id.project(), id.environment()) || !seen.insert(id) {
+                return Err(invalid("its actions are not one ordered list of this project and environment"));
+            }
+            if !can_be_planned(id.kind(), action.action)
+                || action.gateway_evidence.is_some()
+                || action.connector_evidence.is_some()
+            {
+                return Err(invalid(&format!(
+                    "it plans to {} a {}, which this version cannot do",
+                    action.action,
+                    id.kind()
+                )));
+            }
+        }
+        let summary = &envelope.plan.summary;
+        let planned = envelope.plan.resources.iter().filter(|resource| resource.action.is_some()).count();
+        let carried_out = if envelope.offline || summary.is_apply_blocked { 0 } else { planned };
+        if envelope.actions.len() != carried_out {
+            return Err(invalid("its actions are not those of its plan"));
+        }
+        Ok(Self {
+            origin: Origin {
+                streamt_version: envelope.streamt_version,
+                created_at: envelope.created_at,
+                environment_fingerprint: envelope.environment_fingerprint,
+                manifest_checksum: envelope.manifest_checksum,
+                state: envelope.state,
+            },
+            project: envelope.project,
+            environment: envelope.environment,
+            plan: envelope.plan,
+            actions: envelope.actions,
+            checksum,
+        })
+    }
+
+    /// The document without its checksum.
+    fn envelope(&self) -> Result<Value, Diagnostic> {
+        let envelope = Envelope {
+            kind: KIND.to_owned(),
+            format_version: FORMAT,
+            streamt_version: self.origin.streamt_version.clone(),
+            created_at: self.origin.created_at.clone(),
+            project: self.project.clone(),
+            environment: self.environment.clone(),
+            environment_fingerprint: self.origin.environment_fingerprint.clone(),
+            manifest_checksum: self.origin.manifest_checksum.clone(),
+            state: self.origin.state.clone(),
+            selection: (),
+            offline: self.is_offline(),
+            plan: self.plan.clone(),
+            actions: self.actions.clone(),
+        };
+        serde_json::to_value(envelope).map_err(|_| unsupported())
+    }
+
+    /// The bytes of the file: two-space indent, sorted keys, final newline.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        let mut document = self.envelope()?;
+        if let Value::Object(map) = &mut document {
+            map.insert("checksum".to_owned(), json!(self.checksum));
+        }
+        document.sort_all_objects();
+        let mut bytes = serde_json::to_vec_pretty(&document).map_err(|_| unsupported())?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    pub const fn format_version(&self) -> u64 {
+        FORMAT
     }
 
     pub fn is_offline(&self) -> bool {
@@ -69,10 +281,57 @@ impl ReviewedPlan {
     pub fn authorizes_apply(&self) -> bool {
         !self.is_offline() && !self.plan.summary.is_apply_blocked
     }
+
+    /// E408 for an offline plan: it assumed that nothing exists and authorises nothing.
+    pub fn require_online(&self) -> Result<(), Diagnostic> {
+        if self.is_offline() {
+            let error =
+                Diagnostic::new(Code::E408PlanFileInvalid, "the plan was made offline and cannot authorise an apply");
+            return Err(error.suggest("make the plan without --offline"));
+        }
+        Ok(())
+    }
 }
 
-/// Digest over environment name and runtime configuration, secrets replaced first.
+/// A payload as it may be stored and compared: sensitive values gone.
+pub(super) fn redacted(payload: PlanPayload) -> Result<PlanPayload, Diagnostic> {
+    let mut value = serde_json::to_value(payload).map_err(|_| unsupported())?;
+    redact_value(&mut value);
+    serde_json::from_value(value).map_err(|_| unsupported())
+}
+
+fn can_be_planned(kind: Kind, verb: Verb) -> bool {
+    match kind {
+        Kind::Schema => matches!(verb, Verb::Register | Verb::Update),
+        Kind::Topic => matches!(verb, Verb::Create | Verb::Update),
+        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => false,
+    }
+}
+
+fn check_format(kind: Option<&Value>, format: Option<&Value>) -> Result<(), Diagnostic> {
+    if kind.and_then(Value::as_str) != Some(KIND) {
+        return Err(invalid("it is no reviewed plan"));
+    }
+    match format.and_then(Value::as_u64) {
+        Some(FORMAT) => Ok(()),
+        Some(old @ 1..=4) => Err(invalid(&format!("its format {old} is no longer accepted"))),
+        Some(6) => Err(invalid("its format 6 replaces a Kafka Streams job, which this version cannot do")),
+        Some(other) => Err(invalid(&format!("its format {other} is unknown to this version"))),
+        None => Err(invalid("its format is missing")),
+    }
+}
+
+pub(super) fn invalid(why: &str) -> Diagnostic {
+    Diagnostic::new(Code::E408PlanFileInvalid, format!("the plan file is not accepted: {why}")).suggest(AGAIN)
+}
+
+fn unsupported() -> Diagnostic {
+    Diagnostic::new(Code::E408PlanFileInvalid, "the plan holds a value that a plan file cannot carry")
+}
+
+/// Digest over environment name and runtime configuration, secrets replaced first: a changed password keeps it.
 pub fn environment_fingerprint(environment: &str, runtime: &Value) -> Result<Checksum, Diagnostic> {
-    let _ = (environment, runtime);
-    Err(Diagnostic::new(Code::E901Internal, "plan files are not built"))
+    let mut runtime = runtime.clone();
+    redact_value(&mut runtime);
+    Checksum::of(&json!({"environment": environment, "runtime": runtime})).map_err(|_| unsupported())
 }

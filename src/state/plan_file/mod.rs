@@ -9,3 +9,6 @@ mod fresh;
 pub use envelope::{Origin, ReviewedPlan, StateReference, environment_fingerprint};
 pub use file::{MAX_BYTES, read, write};
 pub use fresh::{Context, Stale};
+
+#[cfg(test)]
+mod tests;
