@@ -4,6 +4,8 @@
 mod catalogue;
 mod diagnostic;
 mod page;
+#[cfg(test)]
+mod raised_tests;
 pub mod redact;
 pub mod suggest;
 

@@ -3,18 +3,65 @@
 //! same list, and that a rule shared with the compiler is the compiler's own. It stands above `project` and `compiler`, so
 //! that neither needs to know it; shape errors stay the loader's business.
 
+mod assertions;
+mod columns;
+mod context;
+mod contracts;
+mod cycle;
+mod duplicates;
+mod exposures;
+mod facts;
+mod graph;
 mod live;
+mod masking;
+mod models;
+mod references;
+mod rules;
+mod sources;
+mod sql;
+mod usage;
+mod versions;
 
 pub use live::{
     SchemaAnswer, SchemaCheck, SchemaQuestion, SchemaReport, SchemaStatus, judge_schemas, schema_questions,
 };
 
 use crate::codes::Diagnostics;
+use crate::compiler::resolve::{ResolvedModel, resolve};
 use crate::project::Project;
+
+use context::{Ctx, Pass};
+
+/// The passes before and after the compiler's resolution, in order.
+const BEFORE: [Pass; 2] = [duplicates::check, sources::check];
+const AFTER: [Pass; 9] = [
+    models::check,
+    assertions::check,
+    exposures::check,
+    graph::check,
+    columns::check,
+    contracts::check,
+    references::check,
+    rules::check,
+    versions::check,
+];
 
 /// All findings of the offline passes, errors and warnings, in the order of the passes and then of the declarations.
 pub fn validate(project: &Project) -> Diagnostics {
+    let (resolution, resolution_findings) = resolve(project);
+    validate_resolved(project, &resolution, resolution_findings)
+}
+
+fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution_findings: Diagnostics) -> Diagnostics {
+    let ctx = Ctx::new(project, resolution);
     let mut findings = Diagnostics::new();
-    let _ = (&mut findings, project);
+    for pass in BEFORE {
+        pass(&ctx, &mut findings);
+    }
+    findings.extend(resolution_findings);
+    for pass in AFTER {
+        pass(&ctx, &mut findings);
+    }
+    usage::check(&ctx, &mut findings);
     findings
 }

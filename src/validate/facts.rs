@@ -1,0 +1,88 @@
+//! What is known about each model before the passes begin: the compiler's resolution, the outline of its SQL, and where it
+//! names what it reads.
+
+use crate::codes::Diagnostic;
+use crate::compiler::resolve::{ResolvedModel, at_sql};
+use crate::project::Project;
+use crate::project::model::{Materialized, Model, Reference};
+use crate::sql::outline::Outline;
+use crate::sql::{CallKind, Span};
+
+pub(super) struct Facts<'a> {
+    pub model: &'a Model,
+    pub resolved: &'a ResolvedModel,
+    /// None without SQL, and where the SQL is no query (which the resolution reports).
+    outline: Option<Outline<'a>>,
+}
+
+impl<'a> Facts<'a> {
+    /// One for each model, in declaration order.
+    pub fn gather(project: &'a Project, resolution: &'a [ResolvedModel]) -> Vec<Self> {
+        let mut facts: Vec<Self> = resolution
+            .iter()
+            .filter_map(|resolved| {
+                let model = project.models.get(resolved.declaration)?;
+                let outline = resolved.sql.as_deref().and_then(|sql| Outline::parse(sql).ok());
+                Some(Self { model, resolved, outline })
+            })
+            .collect();
+        facts.sort_by_key(|facts| facts.resolved.declaration);
+        facts
+    }
+
+    pub fn outline(&self) -> Option<&Outline<'a>> {
+        self.outline.as_ref()
+    }
+
+    pub fn has_sql(&self) -> bool {
+        self.model.sql.is_some() || self.model.macro_name.is_some()
+    }
+
+    pub fn dependencies(&self) -> &'a [Reference] {
+        &self.resolved.dependencies
+    }
+
+    pub fn materialized(&self) -> Materialized {
+        self.resolved.materialized
+    }
+
+    /// The diagnostic at a span of the SQL; of a macro's text only the macro's name can be shown.
+    pub fn mark_sql(&self, span: Span, diagnostic: Diagnostic) -> Diagnostic {
+        at_sql(self.model, span, diagnostic)
+    }
+
+    /// The diagnostic where the model names a dependency: in its SQL, else in `from`.
+    pub fn mark_dependency(&self, dependency: &Reference, diagnostic: Diagnostic) -> Diagnostic {
+        let kind = match dependency {
+            Reference::Source(_) => CallKind::Source,
+            Reference::Model(_) => CallKind::Ref,
+        };
+        let call = self.resolved.calls.iter().find(|call| call.kind == kind && call.name == dependency.name());
+        if let Some(call) = call {
+            return self.mark_sql(call.name_span, diagnostic);
+        }
+        let index = self.model.from.iter().flatten().position(|entry| entry == dependency).unwrap_or_default();
+        let key = match dependency {
+            Reference::Source(_) => "source",
+            Reference::Model(_) => "ref",
+        };
+        self.model.origin.mark(&format!("from.{index}.{key}"), diagnostic)
+    }
+
+    /// The output columns in order, when every item of the SELECT list has a name.
+    pub fn output_names(&self) -> Option<Vec<&str>> {
+        let select = self.outline()?.select()?;
+        select.items.iter().map(|item| item.name.as_deref()).collect()
+    }
+
+    /// Whether a column of an input is certainly in the output under its own name.
+    pub fn passes_on(&self, column: &str) -> bool {
+        let Some(outline) = self.outline() else { return !self.has_sql() };
+        let Some(select) = outline.select() else { return false };
+        select.items.iter().any(|item| {
+            let text = item.expression.of(outline.text()).trim();
+            let last = text.rsplit('.').next().unwrap_or(text).trim();
+            last == "*" || last.trim_matches('`') == column
+        })
+    }
+}
