@@ -4,10 +4,12 @@
 //! without address, header, body or secret. What to do about a failure, and when to ask at all, stays the caller's business.
 
 pub mod context;
+pub mod endpoint;
 pub mod failure;
 pub mod guard;
 pub mod kafka;
 pub mod schema_registry;
+pub mod tls;
 pub mod vendor_text;
 
 pub use context::{Ctx, Purpose};

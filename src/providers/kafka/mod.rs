@@ -2,13 +2,24 @@
 //! strict observations are complete or fail with a topic's name; a refused change is told with the broker's own message;
 //! creates and updates are sent only under a guard. Comparing declarations with observations stays the planner's business.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+mod connect;
+mod errors;
+mod lag;
+mod mutate;
+mod observe;
 
-use super::{Ctx, Identity, MutationGuard, ProviderFailure};
+use std::fmt;
+use std::sync::Arc;
+
+use krafka::admin::AdminClient;
+use krafka::error::KrafkaError;
+
+use super::ProviderFailure;
 use crate::compiler::artifact::TopicArtifact;
-use crate::planner::observation::{ConsumerEvidence, TopicObservation};
-use crate::project::model::KafkaRuntime;
+use crate::planner::observation::TopicObservation;
+use crate::project::secret::Secret;
+
+pub use mutate::GROUP;
 
 /// A cluster as one broker describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,79 +66,24 @@ pub struct UpdatedTopic {
 }
 
 /// One authenticated connection pool to one cluster. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct KafkaClient {}
+#[derive(Clone)]
+pub struct KafkaClient {
+    admin: Arc<AdminClient>,
+    secrets: Arc<[Secret]>,
+}
 
-const UNBUILT: ProviderFailure = ProviderFailure::Unsupported { what: "not built yet" };
+impl fmt::Debug for KafkaClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KafkaClient").finish_non_exhaustive()
+    }
+}
 
 impl KafkaClient {
-    /// Connects, authenticates and reads the cluster's metadata. `project_root` resolves relative TLS files.
-    pub async fn connect(_runtime: &KafkaRuntime, _project_root: &Path, _ctx: &Ctx) -> Result<Self, ProviderFailure> {
-        Err(UNBUILT)
+    fn classify(&self, error: &KrafkaError) -> ProviderFailure {
+        errors::classify(error, &self.secrets)
     }
 
-    pub async fn cluster_facts(&self, _ctx: &Ctx) -> Result<ClusterFacts, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Every topic's name, sorted, internal ones included.
-    pub async fn list_topics(&self, _ctx: &Ctx) -> Result<Vec<String>, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Every named topic, absent ones as absent.
-    pub async fn observe_topics(
-        &self,
-        _ctx: &Ctx,
-        _names: &[String],
-        _read: ConfigRead,
-    ) -> Result<BTreeMap<String, TopicObservation>, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Topic ids as 22 characters of base64url; absent topics are left out.
-    pub async fn topic_ids(&self, _ctx: &Ctx, _names: &[String]) -> Result<BTreeMap<String, String>, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Asks the broker to validate all planned creates and updates without applying them. The refusals, sorted; empty when
-    /// everything would be accepted. An error when the broker could not be asked.
-    pub async fn validate_topics(
-        &self,
-        _ctx: &Ctx,
-        _creates: &[TopicArtifact],
-        _updates: &[TopicUpdate],
-    ) -> Result<Vec<(Identity, ProviderFailure)>, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Creates 1..=256 topics by one request and waits until each has leaders. One outcome a topic, in the order given.
-    pub async fn create_topics<G: MutationGuard>(
-        &self,
-        _ctx: &Ctx,
-        _guard: &G,
-        topics: &[TopicArtifact],
-    ) -> Vec<(String, Result<CreatedTopic, ProviderFailure>)> {
-        topics.iter().map(|topic| (topic.name.clone(), Err(UNBUILT))).collect()
-    }
-
-    /// Brings a topic from `current` to `desired`: partitions first, then one config request.
-    pub async fn update_topic<G: MutationGuard>(
-        &self,
-        _ctx: &Ctx,
-        _guard: &G,
-        _update: &TopicUpdate,
-    ) -> Result<UpdatedTopic, ProviderFailure> {
-        Err(UNBUILT)
-    }
-
-    /// Who consumes `topics`. A group that cannot be read is a failure inside the evidence.
-    pub async fn consumer_lag(&self, _ctx: &Ctx, _topics: &[String], _groups: &Groups) -> ConsumerEvidence {
-        ConsumerEvidence {
-            status: crate::planner::observation::EvidenceStatus::Unavailable,
-            reason: None,
-            failures: Vec::new(),
-            groups: BTreeMap::new(),
-        }
+    async fn call<T>(&self, call: impl Future<Output = Result<T, KrafkaError>>) -> Result<T, ProviderFailure> {
+        call.await.map_err(|error| self.classify(&error))
     }
 }

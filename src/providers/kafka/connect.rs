@@ -1,0 +1,270 @@
+//! From a runtime block to an authenticated connection.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use krafka::Kafka;
+use krafka::auth::oidc::{ClientCredentials, OidcTokenProvider};
+use krafka::auth::{AuthConfig, AwsMskIamCredentials, TlsConfig};
+use krafka::error::KrafkaError;
+
+use super::{KafkaClient, errors};
+use crate::project::model::{KafkaRuntime, SaslMechanism, SecurityProtocol};
+use crate::project::secret::Secret;
+use crate::providers::tls::Material;
+use crate::providers::{Ctx, ProviderFailure};
+
+const DEFAULT_PORT: &str = "9092";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl KafkaClient {
+    /// Connects, authenticates and reads the cluster's metadata. `project_root` resolves relative TLS files.
+    pub async fn connect(runtime: &KafkaRuntime, project_root: &Path, ctx: &Ctx) -> Result<Self, ProviderFailure> {
+        let servers = bootstrap(&runtime.bootstrap_servers)?;
+        let mut builder = Kafka::builder(servers)
+            .client_id(concat!("streamt/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_TIMEOUT)
+            .request_timeout(REQUEST_TIMEOUT);
+        if let Some(security) = security(runtime, project_root)? {
+            builder = builder.security(security);
+        }
+        let secrets: Arc<[Secret]> = secrets(runtime).into();
+        let kafka = ctx.read(async { builder.connect().await.map_err(|error| connecting(&error, &secrets)) }).await?;
+        Ok(Self { admin: Arc::new(kafka.admin()), secrets })
+    }
+}
+
+/// Before the first answer a silent broker is one that cannot be reached.
+fn connecting(error: &KrafkaError, secrets: &[Secret]) -> ProviderFailure {
+    match errors::classify(error, secrets) {
+        ProviderFailure::Timeout => ProviderFailure::Unreachable,
+        other => other,
+    }
+}
+
+fn secrets(runtime: &KafkaRuntime) -> Vec<Secret> {
+    [&runtime.sasl_password, &runtime.sasl_oauth_client_secret, &runtime.tls.key_password]
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect()
+}
+
+/// `host:port` list with the default port where none is given.
+fn bootstrap(list: &str) -> Result<String, ProviderFailure> {
+    let servers: Vec<String> = list
+        .split(',')
+        .map(str::trim)
+        .filter(|server| !server.is_empty())
+        .map(|server| {
+            let after_host = server.rfind(']').map_or(server, |end| &server[end..]);
+            if after_host.contains(':') { server.to_owned() } else { format!("{server}:{DEFAULT_PORT}") }
+        })
+        .collect();
+    if servers.is_empty() {
+        return Err(ProviderFailure::Config { field: "runtime.kafka.bootstrap_servers" });
+    }
+    Ok(servers.join(","))
+}
+
+/// None for a plaintext connection without login.
+fn security(runtime: &KafkaRuntime, project_root: &Path) -> Result<Option<AuthConfig>, ProviderFailure> {
+    if runtime.security_protocol.is_none() && runtime.sasl_mechanism.is_some() {
+        // A login that would never be sent is a mistake, not a plaintext connection.
+        return Err(ProviderFailure::Config { field: "runtime.kafka.security_protocol" });
+    }
+    let protocol = runtime.security_protocol.unwrap_or(SecurityProtocol::Plaintext);
+    let (sasl, encrypted) = match protocol {
+        SecurityProtocol::Plaintext => (false, false),
+        SecurityProtocol::Ssl => (false, true),
+        SecurityProtocol::SaslPlaintext => (true, false),
+        SecurityProtocol::SaslSsl => (true, true),
+    };
+    let tls = match encrypted {
+        true => Some(tls(&Material::load(&runtime.tls, project_root)?)?),
+        false => None,
+    };
+    let login = match sasl {
+        true => Some(login(runtime, tls.is_some())?),
+        false => None,
+    };
+    Ok(match (login, tls) {
+        (Some(login), Some(tls)) => Some(login.with_tls(tls)),
+        (Some(login), None) => Some(login),
+        (None, Some(tls)) => Some(AuthConfig::ssl(tls)),
+        (None, None) => None,
+    })
+}
+
+fn login(runtime: &KafkaRuntime, encrypted: bool) -> Result<AuthConfig, ProviderFailure> {
+    let user = || {
+        let name = required(runtime.sasl_username.as_deref(), "runtime.kafka.sasl_username")?;
+        let password = runtime.sasl_password.as_ref().map(Secret::expose);
+        Ok::<_, ProviderFailure>((name, required(password, "runtime.kafka.sasl_password")?))
+    };
+    let mechanism = runtime.sasl_mechanism.ok_or(ProviderFailure::Config { field: "runtime.kafka.sasl_mechanism" })?;
+    match mechanism {
+        SaslMechanism::Plain => user().map(|(name, password)| AuthConfig::sasl_plain(name, password)),
+        SaslMechanism::ScramSha256 => user().map(|(name, password)| AuthConfig::sasl_scram_sha256(name, password)),
+        SaslMechanism::ScramSha512 => user().map(|(name, password)| AuthConfig::sasl_scram_sha512(name, password)),
+        SaslMechanism::OAuthBearer => oauth(runtime),
+        SaslMechanism::AwsMskIam if !encrypted => Err(ProviderFailure::ConfigInvalid {
+            field: "runtime.kafka.security_protocol",
+            problem: "must be SASL_SSL for AWS_MSK_IAM",
+        }),
+        SaslMechanism::AwsMskIam => {
+            let region = required(runtime.aws_region.as_deref(), "runtime.kafka.aws_region")?.to_owned();
+            Ok(AuthConfig::aws_msk_iam_provider(move || aws_credentials(region.clone())))
+        }
+    }
+}
+
+/// OIDC client credentials; the token is fetched anew for every connection that needs one.
+fn oauth(runtime: &KafkaRuntime) -> Result<AuthConfig, ProviderFailure> {
+    let url = required(runtime.sasl_oauth_token_url.as_deref(), "runtime.kafka.sasl_oauth_token_url")?;
+    let id = required(runtime.sasl_oauth_client_id.as_deref(), "runtime.kafka.sasl_oauth_client_id")?;
+    let secret = runtime.sasl_oauth_client_secret.as_ref().map(Secret::expose);
+    let secret = required(secret, "runtime.kafka.sasl_oauth_client_secret")?;
+    let mut provider =
+        OidcTokenProvider::builder(url).credentials(ClientCredentials::secret(id, secret)).native_roots();
+    if let Some(scope) = &runtime.sasl_oauth_scope {
+        provider = provider.scope(scope);
+    }
+    let provider = provider.build().map_err(|_| ProviderFailure::ConfigInvalid {
+        field: "runtime.kafka.sasl_oauth_token_url",
+        problem: "is not an absolute https URL",
+    })?;
+    Ok(AuthConfig::sasl_oauthbearer_provider(provider))
+}
+
+#[cfg(feature = "aws")]
+async fn aws_credentials(region: String) -> krafka::Result<AwsMskIamCredentials> {
+    AwsMskIamCredentials::from_default_chain(region).await
+}
+
+#[cfg(not(feature = "aws"))]
+async fn aws_credentials(region: String) -> krafka::Result<AwsMskIamCredentials> {
+    AwsMskIamCredentials::from_env_with_region(region)
+}
+
+/// Building our own configuration first tells which file is at fault.
+fn tls(material: &Material) -> Result<TlsConfig, ProviderFailure> {
+    material.client_config()?;
+    let mut tls = match &material.ca_pem {
+        Some(pem) => TlsConfig::new().with_ca_cert_pem(pem.clone()),
+        None => TlsConfig::new().with_native_roots(),
+    };
+    if let Some((certificate, key)) = &material.client {
+        tls = tls.with_client_cert_pem(certificate.clone(), key.clone());
+    }
+    if let Some(password) = material.key_password() {
+        tls = tls.with_client_key_password(password.expose());
+    }
+    Ok(tls)
+}
+
+fn required<'a>(value: Option<&'a str>, field: &'static str) -> Result<&'a str, ProviderFailure> {
+    value.filter(|text| !text.is_empty()).ok_or(ProviderFailure::Config { field })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codes::Code;
+    use crate::project::model::Tls;
+
+    fn plain() -> KafkaRuntime {
+        KafkaRuntime {
+            bootstrap_servers: "localhost".into(),
+            bootstrap_servers_internal: None,
+            security_protocol: None,
+            sasl_mechanism: None,
+            sasl_username: None,
+            sasl_password: None,
+            sasl_oauth_token_url: None,
+            sasl_oauth_client_id: None,
+            sasl_oauth_client_secret: None,
+            sasl_oauth_scope: None,
+            aws_region: None,
+            tls: Tls::default(),
+        }
+    }
+
+    fn sasl(mechanism: SaslMechanism) -> KafkaRuntime {
+        KafkaRuntime {
+            security_protocol: Some(SecurityProtocol::SaslSsl),
+            sasl_mechanism: Some(mechanism),
+            sasl_username: Some("alice".into()),
+            sasl_password: Some(Secret::new("sentinel-pw")),
+            sasl_oauth_token_url: Some("https://idp.test/token".into()),
+            sasl_oauth_client_id: Some("id".into()),
+            sasl_oauth_client_secret: Some(Secret::new("sentinel-secret")),
+            aws_region: Some("eu-west-1".into()),
+            ..plain()
+        }
+    }
+
+    fn built(runtime: &KafkaRuntime) -> Result<Option<AuthConfig>, ProviderFailure> {
+        security(runtime, Path::new("/nonexistent"))
+    }
+
+    #[test]
+    fn a_server_without_a_port_gets_the_default_one() {
+        assert_eq!(bootstrap(" a , b:1,[::1],[::1]:7,").as_deref(), Ok("a:9092,b:1,[::1]:9092,[::1]:7"));
+        assert_eq!(bootstrap(" , "), Err(ProviderFailure::Config { field: "runtime.kafka.bootstrap_servers" }));
+    }
+
+    #[test]
+    fn every_mechanism_of_the_language_is_built() {
+        use krafka::auth::SaslMechanism as Krafka;
+        for (mechanism, expected) in [
+            (SaslMechanism::Plain, Krafka::Plain),
+            (SaslMechanism::ScramSha256, Krafka::ScramSha256),
+            (SaslMechanism::ScramSha512, Krafka::ScramSha512),
+            (SaslMechanism::OAuthBearer, Krafka::OAuthBearer),
+            (SaslMechanism::AwsMskIam, Krafka::AwsMskIam),
+        ] {
+            let auth = built(&sasl(mechanism)).expect("a configuration").expect("a login");
+            assert_eq!(auth.sasl_mechanism(), Some(&expected));
+            assert!(auth.requires_tls());
+            assert!(!format!("{auth:?}").contains("sentinel"));
+        }
+        assert!(built(&plain()).expect("a configuration").is_none());
+    }
+
+    #[test]
+    fn a_missing_part_of_a_login_is_named() {
+        let scram = sasl(SaslMechanism::ScramSha512);
+        let oauth = sasl(SaslMechanism::OAuthBearer);
+        for (runtime, field) in [
+            (KafkaRuntime { security_protocol: None, ..scram.clone() }, "runtime.kafka.security_protocol"),
+            (KafkaRuntime { sasl_mechanism: None, ..scram.clone() }, "runtime.kafka.sasl_mechanism"),
+            (KafkaRuntime { sasl_username: None, ..scram.clone() }, "runtime.kafka.sasl_username"),
+            (KafkaRuntime { sasl_password: None, ..scram }, "runtime.kafka.sasl_password"),
+            (KafkaRuntime { sasl_oauth_token_url: None, ..oauth.clone() }, "runtime.kafka.sasl_oauth_token_url"),
+            (KafkaRuntime { sasl_oauth_client_id: None, ..oauth.clone() }, "runtime.kafka.sasl_oauth_client_id"),
+            (KafkaRuntime { sasl_oauth_client_secret: None, ..oauth }, "runtime.kafka.sasl_oauth_client_secret"),
+            (KafkaRuntime { aws_region: None, ..sasl(SaslMechanism::AwsMskIam) }, "runtime.kafka.aws_region"),
+        ] {
+            let failure = built(&runtime).expect_err(field);
+            assert_eq!(failure, ProviderFailure::Config { field });
+            assert_eq!(failure.code(), Code::E208MissingConfig);
+        }
+    }
+
+    #[test]
+    fn a_missing_ca_file_is_a_tls_failure() {
+        let tls = Tls { ca_location: Some("no.pem".into()), ..Tls::default() };
+        let runtime = KafkaRuntime { security_protocol: Some(SecurityProtocol::Ssl), tls, ..plain() };
+        assert_eq!(built(&runtime).expect_err("no file").code(), Code::E405SslError);
+    }
+
+    #[test]
+    fn iam_without_tls_is_refused() {
+        let mut runtime = sasl(SaslMechanism::AwsMskIam);
+        runtime.security_protocol = Some(SecurityProtocol::SaslPlaintext);
+        assert_eq!(built(&runtime).expect_err("no TLS").code(), Code::E208MissingConfig);
+    }
+}

@@ -1,0 +1,332 @@
+//! Changes, and asking the broker whether it would accept them.
+//!
+//! Every request is polled under the caller's guard, after a read has opened and authenticated the connection. The client
+//! sends a write again only after an answer that proves it was not applied; whatever else stays unanswered is uncertain.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use krafka::admin::{
+    ConfigOp, ConfigResource, CreatePartitionsOptions, CreateTopicsOptions, IncrementalAlterConfigsOptions, NewTopic,
+};
+use krafka::error::KrafkaError;
+use tokio::time::Instant;
+
+use super::observe::topic_id;
+use super::{ConfigRead, CreatedTopic, KafkaClient, TopicUpdate, UpdatedTopic};
+use crate::compiler::artifact::TopicArtifact;
+use crate::planner::observation::TopicObservation;
+use crate::providers::guard::guarded;
+use crate::providers::{Ctx, Identity, MutationGuard, ProviderFailure};
+
+/// Topics of one create request, and of one validating request.
+pub const GROUP: usize = 256;
+/// Bound on one mutation.
+const WRITE: Duration = Duration::from_secs(10);
+/// More for each topic of a group: the controller writes them one after the other.
+const WRITE_PER_TOPIC: Duration = Duration::from_millis(100);
+const LEADERS: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(200);
+
+type Refusals = BTreeMap<Identity, ProviderFailure>;
+
+impl KafkaClient {
+    /// Asks the broker to validate all planned creates and updates without applying them. The refusals, sorted; empty when
+    /// everything would be accepted. An error when the broker could not be asked.
+    pub async fn validate_topics(
+        &self,
+        ctx: &Ctx,
+        creates: &[TopicArtifact],
+        updates: &[TopicUpdate],
+    ) -> Result<Vec<(Identity, ProviderFailure)>, ProviderFailure> {
+        ctx.read(async {
+            let mut refusals = Refusals::new();
+            for group in creates.chunks(GROUP) {
+                let topics = group.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
+                let options =
+                    CreateTopicsOptions::default().validate_only(true).timeout(ctx.at_most(write(group.len())));
+                self.refused(&mut refusals, self.call(self.admin.create_topics(topics, options)).await?)?;
+            }
+            for group in updates.chunks(GROUP) {
+                let grown: Vec<(String, i32)> = group.iter().filter_map(growth).collect();
+                if !grown.is_empty() {
+                    let options =
+                        CreatePartitionsOptions::default().validate_only(true).timeout(ctx.at_most(write(grown.len())));
+                    self.refused(&mut refusals, self.call(self.admin.create_partitions(grown, options)).await?)?;
+                }
+                let changed: Vec<(ConfigResource, Vec<ConfigOp>)> = group
+                    .iter()
+                    .map(|update| (ConfigResource::topic(&update.desired.name), ConfigChange::of(update).operations()))
+                    .filter(|(_, operations)| !operations.is_empty())
+                    .collect();
+                if !changed.is_empty() {
+                    let options = IncrementalAlterConfigsOptions::default()
+                        .validate_only(true)
+                        .timeout(ctx.at_most(write(changed.len())));
+                    let replies = self.call(self.admin.incremental_alter_configs(changed, options)).await?;
+                    let by_name = replies.into_iter().map(|(resource, reply)| (resource.name, reply)).collect();
+                    self.refused(&mut refusals, by_name)?;
+                }
+            }
+            Ok(refusals.into_iter().collect())
+        })
+        .await
+    }
+
+    /// Keeps what the broker refuses; whatever says nothing about the topic itself fails the validation as a whole.
+    fn refused(
+        &self,
+        refusals: &mut Refusals,
+        replies: HashMap<String, Result<(), KrafkaError>>,
+    ) -> Result<(), ProviderFailure> {
+        for (name, reply) in replies {
+            let Err(error) = reply else { continue };
+            match self.classify(&error) {
+                failure @ (ProviderFailure::Rejected { .. }
+                | ProviderFailure::Auth { .. }
+                | ProviderFailure::Conflict { .. }
+                | ProviderFailure::NotFound) => {
+                    refusals.entry(Identity::Topic(name)).or_insert(failure);
+                }
+                failure => return Err(failure),
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates 1..=256 topics by one request and waits until each has leaders. One outcome a topic, in the order given.
+    pub async fn create_topics<G: MutationGuard>(
+        &self,
+        ctx: &Ctx,
+        guard: &G,
+        topics: &[TopicArtifact],
+    ) -> Vec<(String, Result<CreatedTopic, ProviderFailure>)> {
+        let all = |failure: ProviderFailure| {
+            topics.iter().map(|topic| (topic.name.clone(), Err(failure.clone()))).collect::<Vec<_>>()
+        };
+        let mut replies = match self.send_creates(ctx, guard, topics).await {
+            Ok(replies) => replies,
+            Err(failure) => return all(failure),
+        };
+        let created: Vec<String> =
+            topics.iter().map(|t| &t.name).filter(|name| matches!(replies.get(*name), Some(Ok(())))).cloned().collect();
+        let Ok(ids) = guarded(guard, self.leaders(ctx, &created)).await else {
+            return all(ProviderFailure::Aborted { uncertain: true });
+        };
+        let outcome = |name: &String| match replies.remove(name) {
+            Some(Ok(())) => Ok(CreatedTopic { topic_id: ids.get(name).cloned() }),
+            Some(Err(failure)) => Err(failure),
+            None => Err(unanswered("create", name)),
+        };
+        let mut outcome = outcome;
+        topics.iter().map(|topic| (topic.name.clone(), outcome(&topic.name))).collect()
+    }
+
+    async fn send_creates<G: MutationGuard>(
+        &self,
+        ctx: &Ctx,
+        guard: &G,
+        topics: &[TopicArtifact],
+    ) -> Result<HashMap<String, Result<(), ProviderFailure>>, ProviderFailure> {
+        let requested = topics.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
+        self.open(ctx).await?;
+        let options = CreateTopicsOptions::default().timeout(ctx.at_most(write(topics.len())));
+        let replies = guarded(guard, self.admin.create_topics(requested, options)).await?;
+        let replies = replies.map_err(|error| self.classify(&error))?;
+        Ok(replies
+            .into_iter()
+            .map(|(name, reply)| {
+                let reply = reply
+                    .map_err(|error| self.classify(&error).after_commit("create", vec![Identity::Topic(name.clone())]));
+                (name, reply)
+            })
+            .collect())
+    }
+
+    /// Waits for the leaders of topics that were created. What is missing at the end of the wait has no id: the broker has
+    /// already confirmed its creation.
+    async fn leaders(&self, ctx: &Ctx, names: &[String]) -> BTreeMap<String, String> {
+        let end = Instant::now() + LEADERS;
+        let mut ids = BTreeMap::new();
+        let mut pending: Vec<String> = names.to_vec();
+        while !pending.is_empty() {
+            if let Ok(described) = self.describe(ctx, &pending).await {
+                for (name, description) in described {
+                    let Some(description) = description else { continue };
+                    let led = !description.partitions.is_empty()
+                        && description.partitions.iter().all(|partition| partition.leader.is_some());
+                    if led {
+                        pending.retain(|other| *other != name);
+                        ids.extend(topic_id(&description).map(|id| (name, id)));
+                    }
+                }
+            }
+            if pending.is_empty() || Instant::now() + POLL >= end.min(ctx.deadline) {
+                break;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        ids
+    }
+
+    /// Brings a topic from `current` to `desired`: partitions first, then one config request.
+    pub async fn update_topic<G: MutationGuard>(
+        &self,
+        ctx: &Ctx,
+        guard: &G,
+        update: &TopicUpdate,
+    ) -> Result<UpdatedTopic, ProviderFailure> {
+        let name = &update.desired.name;
+        let fresh = self.observe_topics(ctx, std::slice::from_ref(name), ConfigRead::Strict).await?;
+        preimage(fresh.get(name), update)?;
+
+        let change = ConfigChange::of(update);
+        let mut updated = UpdatedTopic { partitions: None, set: change.set_keys(), deleted: change.delete.clone() };
+        if let Some(grown) = growth(update) {
+            let options = CreatePartitionsOptions::default().timeout(ctx.at_most(WRITE));
+            let mutation = self.admin.create_partitions([grown], options).map(|replies| one(replies, name));
+            self.mutate(ctx, guard, "partitions", name, mutation).await?;
+            updated.partitions = Some(update.desired.partitions);
+        }
+        let operations = change.operations();
+        if operations.is_empty() {
+            return Ok(updated);
+        }
+        let resource = ConfigResource::topic(name);
+        let options = IncrementalAlterConfigsOptions::default().timeout(ctx.at_most(WRITE));
+        let mutation = self
+            .admin
+            .incremental_alter_configs([(resource.clone(), operations)], options)
+            .map(|replies| one(replies, &resource));
+        match self.mutate(ctx, guard, "configs", name, mutation).await {
+            Ok(()) => Ok(updated),
+            Err(failure) if updated.partitions.is_none() => Err(failure),
+            Err(ProviderFailure::Aborted { .. }) if guard.check().is_err() => {
+                Err(ProviderFailure::Aborted { uncertain: true })
+            }
+            Err(failure) => {
+                Err(ProviderFailure::Partial { done: vec!["partitions"], failed: "configs", class: Box::new(failure) })
+            }
+        }
+    }
+
+    async fn mutate<G: MutationGuard>(
+        &self,
+        ctx: &Ctx,
+        guard: &G,
+        stage: &'static str,
+        topic: &str,
+        mutation: impl Future<Output = Result<(), KrafkaError>>,
+    ) -> Result<(), ProviderFailure> {
+        stopped(ctx)?;
+        guarded(guard, mutation)
+            .await?
+            .map_err(|error| self.classify(&error).after_commit(stage, vec![Identity::Topic(topic.to_owned())]))
+    }
+
+    /// Opens and authenticates a connection by a read, and stops here when the caller has been told to.
+    async fn open(&self, ctx: &Ctx) -> Result<(), ProviderFailure> {
+        self.cluster_facts(ctx).await?;
+        stopped(ctx)
+    }
+
+    fn new_topic(&self, topic: &TopicArtifact) -> Result<NewTopic, ProviderFailure> {
+        let unusable = |problem| ProviderFailure::ConfigInvalid { field: "the topic", problem };
+        let partitions = i32::try_from(topic.partitions).map_err(|_| unusable("has too many partitions"))?;
+        let replicas = i16::try_from(topic.replication_factor).map_err(|_| unusable("has too many replicas"))?;
+        let mut new = NewTopic::new(&topic.name, partitions, replicas)
+            .map_err(|_| unusable("has a name or a count that Kafka has no form for"))?;
+        for (key, value) in &topic.config {
+            new = new.with_config(key, value);
+        }
+        Ok(new)
+    }
+}
+
+/// No new request is sent once the caller has been told to stop.
+fn stopped(ctx: &Ctx) -> Result<(), ProviderFailure> {
+    match (ctx.cancel.is_cancelled(), ctx.remaining().is_zero()) {
+        (true, _) => Err(ProviderFailure::Aborted { uncertain: false }),
+        (false, true) => Err(ProviderFailure::Timeout),
+        (false, false) => Ok(()),
+    }
+}
+
+fn write(topics: usize) -> Duration {
+    WRITE + WRITE_PER_TOPIC * u32::try_from(topics).unwrap_or(u32::MAX)
+}
+
+/// The reply of a request about one thing.
+fn one<K: std::hash::Hash + Eq + ?Sized, Q>(
+    replies: Result<HashMap<Q, Result<(), KrafkaError>>, KrafkaError>,
+    key: &K,
+) -> Result<(), KrafkaError>
+where
+    Q: std::hash::Hash + Eq + std::borrow::Borrow<K>,
+{
+    replies?.remove(key).unwrap_or_else(|| Err(KrafkaError::timeout("no reply for the requested item")))
+}
+
+fn unanswered(stage: &'static str, topic: &str) -> ProviderFailure {
+    ProviderFailure::Uncertain { stage, unresolved: vec![Identity::Topic(topic.to_owned())] }
+}
+
+/// The live topic must be what the plan was made against.
+fn preimage(fresh: Option<&TopicObservation>, update: &TopicUpdate) -> Result<(), ProviderFailure> {
+    let Some(fresh) = fresh.filter(|topic| topic.exists) else {
+        return Err(ProviderFailure::Conflict { what: "the topic is gone" });
+    };
+    let live = fresh.partitions.unwrap_or_default();
+    if live > update.desired.partitions {
+        return Err(ProviderFailure::CannotReducePartitions { live, desired: update.desired.partitions });
+    }
+    if *fresh != update.current {
+        return Err(ProviderFailure::Conflict { what: "partitions or configuration" });
+    }
+    Ok(())
+}
+
+/// The new total when partitions are added.
+fn growth(update: &TopicUpdate) -> Option<(String, i32)> {
+    let grows = update.current.partitions.is_some_and(|current| update.desired.partitions > current);
+    let total = i32::try_from(update.desired.partitions).ok()?;
+    grows.then(|| (update.desired.name.clone(), total))
+}
+
+/// What one config request does: sorted by key.
+struct ConfigChange {
+    set: BTreeMap<String, String>,
+    delete: Vec<String>,
+}
+
+impl ConfigChange {
+    fn of(update: &TopicUpdate) -> Self {
+        let (current, desired) = (&update.current.config, &update.desired.config);
+        Self {
+            set: desired
+                .iter()
+                .filter(|(key, value)| current.get(*key) != Some(*value))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect(),
+            delete: current.keys().filter(|key| !desired.contains_key(*key)).cloned().collect(),
+        }
+    }
+
+    fn set_keys(&self) -> Vec<String> {
+        self.set.keys().cloned().collect()
+    }
+
+    fn operations(&self) -> Vec<ConfigOp> {
+        let keys: BTreeSet<&String> = self.set.keys().chain(&self.delete).collect();
+        keys.into_iter()
+            .map(|key| match self.set.get(key) {
+                Some(value) => ConfigOp::set(key, value),
+                None => ConfigOp::delete(key),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
