@@ -10,25 +10,41 @@ use url::{Host, Url};
 pub struct Endpoint(String);
 
 /// Why a text is no endpoint. It never holds the text.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointError {
-    #[error("is empty")]
     Empty,
-    #[error("contains white space or control characters")]
     Blank,
-    #[error("has a query or a fragment")]
     Query,
-    #[error("is not an http or https URL")]
     Scheme,
-    #[error("contains a user or a password")]
     UserInfo,
-    #[error("has no valid host")]
     Host,
-    #[error("has no valid port")]
     Port,
-    #[error("has an empty or a dot segment in its path")]
     Path,
 }
+
+impl EndpointError {
+    /// Completes the sentence "the URL …".
+    pub const fn problem(self) -> &'static str {
+        match self {
+            Self::Empty => "is empty",
+            Self::Blank => "contains white space or control characters",
+            Self::Query => "has a query or a fragment",
+            Self::Scheme => "is not an http or https URL",
+            Self::UserInfo => "contains a user or a password",
+            Self::Host => "has no valid host",
+            Self::Port => "has no valid port",
+            Self::Path => "has an empty or a dot segment in its path",
+        }
+    }
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.problem())
+    }
+}
+
+impl std::error::Error for EndpointError {}
 
 impl Endpoint {
     pub fn normalize(text: &str) -> Result<Self, EndpointError> {

@@ -7,6 +7,7 @@ pub mod context;
 pub mod endpoint;
 pub mod failure;
 pub mod guard;
+pub mod http;
 pub mod kafka;
 pub mod schema_registry;
 pub mod tls;

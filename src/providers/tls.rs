@@ -1,5 +1,6 @@
 //! TLS material from the files of a runtime block, and the one builder of every rustls configuration of this program.
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -86,6 +87,21 @@ impl Material {
         }
         Ok(roots)
     }
+}
+
+/// Whether a failure of TLS stands anywhere in the chain of causes, however it was wrapped.
+pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<rustls::Error>() {
+            return true;
+        }
+        cause = match error.downcast_ref::<std::io::Error>() {
+            Some(wrapper) => wrapper.get_ref().map(|inner| inner as &(dyn Error + 'static)),
+            None => error.source(),
+        };
+    }
+    false
 }
 
 fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, ProviderFailure> {

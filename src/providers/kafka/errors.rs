@@ -1,25 +1,25 @@
 //! Broker and client errors, classified by type and code.
 
 use std::error::Error;
-use std::io;
 
 use krafka::ProtocolErrorKind;
 use krafka::error::{ErrorCode, KrafkaError};
 
 use crate::project::secret::Secret;
+use crate::providers::tls::is_tls_error;
 use crate::providers::{ProviderFailure, Reply, VendorText};
 
 /// What a failed call means. `secrets`: removed from the broker's message before it is kept.
 pub fn classify(error: &KrafkaError, secrets: &[Secret]) -> ProviderFailure {
     match error {
         KrafkaError::Broker { code, message } => of_code(*code, message, secrets),
-        KrafkaError::Network(cause) => match is_tls(cause) {
+        KrafkaError::Network(cause) => match is_tls_error(cause.as_ref()) {
             true => ProviderFailure::Tls { what: HANDSHAKE },
             false => ProviderFailure::Unreachable,
         },
         KrafkaError::Auth { source, .. } => {
-            let cause = source.as_ref().and_then(Error::source).and_then(<dyn Error>::downcast_ref::<io::Error>);
-            match cause.is_some_and(is_tls) {
+            let cause = source.as_ref().and_then(Error::source);
+            match cause.is_some_and(is_tls_error) {
                 true => ProviderFailure::Tls { what: HANDSHAKE },
                 false => ProviderFailure::Auth { text: None },
             }
@@ -38,20 +38,6 @@ pub fn classify(error: &KrafkaError, secrets: &[Secret]) -> ProviderFailure {
 }
 
 const HANDSHAKE: &str = "the handshake with the broker";
-
-fn is_tls(error: &io::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = error.get_ref().map(|inner| inner as &(dyn Error + 'static));
-    while let Some(error) = cause {
-        if error.is::<rustls::Error>() {
-            return true;
-        }
-        cause = match error.downcast_ref::<io::Error>() {
-            Some(inner) => inner.get_ref().map(|inner| inner as &(dyn Error + 'static)),
-            None => error.source(),
-        };
-    }
-    false
-}
 
 fn of_code(code: ErrorCode, message: &str, secrets: &[Secret]) -> ProviderFailure {
     let text = || {
@@ -106,6 +92,8 @@ fn name(code: ErrorCode) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
     use crate::codes::Code;
 

@@ -130,7 +130,7 @@ impl KafkaClient {
         topics: &[TopicArtifact],
     ) -> Result<HashMap<String, Result<(), ProviderFailure>>, ProviderFailure> {
         let requested = topics.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
-        self.open(ctx).await?;
+        self.open(ctx, topics).await?;
         let options = CreateTopicsOptions::default().timeout(ctx.at_most(write(topics.len())));
         let replies = guarded(guard, self.admin.create_topics(requested, options)).await?;
         let replies = replies.map_err(|error| self.classify(&error))?;
@@ -226,8 +226,9 @@ impl KafkaClient {
     }
 
     /// Opens and authenticates a connection by a read, and stops here when the caller has been told to.
-    async fn open(&self, ctx: &Ctx) -> Result<(), ProviderFailure> {
-        self.cluster_facts(ctx).await?;
+    async fn open(&self, ctx: &Ctx, topics: &[TopicArtifact]) -> Result<(), ProviderFailure> {
+        let first: Vec<String> = topics.iter().take(1).map(|topic| topic.name.clone()).collect();
+        ctx.read(self.describe(ctx, &first)).await?;
         stopped(ctx)
     }
 
