@@ -49,17 +49,25 @@ fn flow(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> O
     let mut rows = lines(source).skip(node.line as usize - 1);
     let first = rows.next()?;
     let (mut line, mut column) = (node.line, node.column);
-    let start = first.char_indices().nth(node.column as usize - 1).map_or(first.len(), |(at, _)| at);
-    let mut raw = &first[start..];
+    let mut raw = skip_characters(first, node.column - 1);
+    // An anchor or a tag stands before the text.
+    while raw.starts_with(['&', '!']) {
+        let rest = raw.find([' ', '\t']).map_or("", |end| raw[end..].trim_start_matches([' ', '\t']));
+        column += characters(&raw[..raw.len() - rest.len()]);
+        raw = rest;
+    }
+    let style = if raw.starts_with(['\'', '"']) { style } else { Style::Plain };
     if style != Style::Plain {
-        raw = raw.get(1..)?;
+        raw = &raw[1..];
         column += 1;
     }
     let mut at = 0;
     loop {
-        // The end of a row: its white space and the line breaks after it are one run of white space in the text.
-        if raw.trim_end_matches([' ', '\t']).is_empty() || (style == Style::DoubleQuoted && raw == "\\") {
-            if at >= offset {
+        // The end of a row: its white space and the line breaks after it are one run of white space in the text, and nothing
+        // at all after a backslash.
+        let continued = style == Style::DoubleQuoted && raw == "\\";
+        if raw.trim_end_matches([' ', '\t']).is_empty() || continued {
+            if at >= offset && !continued {
                 return Some((line, column));
             }
             loop {
@@ -72,25 +80,25 @@ fn flow(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> O
                     break;
                 }
             }
-            while text[at..].starts_with([' ', '\n']) && at < offset {
+            while !continued && text[at..].starts_with([' ', '\n']) && at < offset {
                 at += 1;
             }
         }
         if at >= offset {
             return Some((line, column));
         }
-        let (taken, produced) = step(raw, style)?;
-        at += if produced { text[at..].chars().next()?.len_utf8() } else { 0 };
+        let taken = step(raw, style)?;
+        at += text[at..].chars().next()?.len_utf8();
         column += characters(&raw[..taken]);
         raw = &raw[taken..];
     }
 }
 
-/// Bytes of the next written character or escape, and whether it stands for one character of the text.
-fn step(raw: &str, style: Style) -> Option<(usize, bool)> {
+/// Bytes of the next written character or escape, which stands for one character of the text.
+fn step(raw: &str, style: Style) -> Option<usize> {
     let first = raw.chars().next()?;
     if style == Style::SingleQuoted && raw.starts_with("''") {
-        return Some((2, true));
+        return Some(2);
     }
     if style == Style::DoubleQuoted && first == '\\' {
         let kind = raw[1..].chars().next()?;
@@ -101,33 +109,29 @@ fn step(raw: &str, style: Style) -> Option<(usize, bool)> {
             _ => 0,
         };
         let end = 1 + kind.len_utf8() + digits;
-        return raw.is_char_boundary(end).then_some((end.min(raw.len()), true));
+        return raw.is_char_boundary(end).then_some(end);
     }
-    Some((first.len_utf8(), true))
+    Some(first.len_utf8())
 }
 
-/// Block scalars: every row of content is found again in the text, in order.
+/// Block scalars: every row of content is found again in the text, in order. A node stands at its first row of content, or,
+/// with an anchor or a tag, at that.
 fn block(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> Option<(u32, u32)> {
-    let header = line(source, node.line)?;
-    let indicator: String = header.chars().skip(node.column as usize - 1).take_while(|c| *c != '#').collect();
-    let mut content = lines(source).skip(node.line as usize).zip(node.line + 1..).peekable();
-    let indent = match indicator.chars().find_map(|c| c.to_digit(10)) {
-        // Relative to the parent, which the tree does not know: the text's first row tells how much of it is content.
-        Some(_) => {
-            let kept = text.trim_start_matches('\n').chars().take_while(|c| *c == ' ').count();
-            let first = lines(source).skip(node.line as usize).find(|row| !row.trim().is_empty())?;
-            first.chars().take_while(|c| *c == ' ').count().saturating_sub(kept)
-        }
-        None => {
-            let first = lines(source).skip(node.line as usize).find(|row| !row.trim().is_empty())?;
-            first.chars().take_while(|c| *c == ' ').count()
-        }
+    let at_node = skip_characters(line(source, node.line)?, node.column - 1);
+    let content = text.trim_start_matches('\n');
+    let blank = (text.len() - content.len()) as u32;
+    let (first, indent) = if !at_node.is_empty() && content.starts_with(at_node) {
+        (node.line.saturating_sub(blank).max(1), node.column as usize - 1)
+    } else {
+        let row = lines(source).skip(node.line as usize).find(|row| !row.trim().is_empty())?;
+        (node.line + 1, row.len() - row.trim_start_matches(' ').len())
     };
     let mut at = 0;
-    while let Some((row, number)) = content.next() {
-        let spaces = row.chars().take_while(|c| *c == ' ').count();
-        let body = &row[spaces.min(indent)..];
-        let column = spaces.min(indent) as u32 + 1;
+    let mut rows = lines(source).skip(first as usize - 1).zip(first..).peekable();
+    while let Some((row, number)) = rows.next() {
+        let spaces = (row.len() - row.trim_start_matches(' ').len()).min(indent);
+        let body = &row[spaces..];
+        let column = spaces as u32 + 1;
         if body.is_empty() {
             if style == Style::Literal {
                 if offset <= at {
@@ -137,23 +141,21 @@ fn block(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> 
             }
             continue;
         }
-        if style == Style::Folded {
-            while !text.get(at..)?.starts_with(body) && text[at..].starts_with([' ', '\n']) {
-                at += 1;
-            }
+        while style == Style::Folded && !text.get(at..)?.starts_with(body) && text[at..].starts_with([' ', '\n']) {
+            at += 1;
         }
         if !text.get(at..)?.starts_with(body) {
             return None;
         }
         let end = at + body.len();
-        if offset < end || (offset == end && (content.peek().is_none() || text.len() == end || style == Style::Literal))
-        {
+        if offset < end || (offset == end && (style == Style::Literal || text.len() == end || rows.peek().is_none())) {
             return Some((number, column + characters(text.get(at..offset.max(at))?)));
         }
-        at = end;
-        if style == Style::Literal {
-            at += 1;
-        }
+        at = end + usize::from(style == Style::Literal);
     }
     None
+}
+
+fn skip_characters(text: &str, count: u32) -> &str {
+    text.char_indices().nth(count as usize).map_or("", |(at, _)| &text[at..])
 }

@@ -2,16 +2,24 @@
 //! system, the process environment and the registry reader enter as arguments; no clock, no network. It promises that every
 //! error of a file is reported at once with file, line and column, and that a loaded `Project` needs no further shape checks.
 
+mod check;
+mod decode;
+mod dotenv;
+mod env;
+mod fields;
 pub mod fs;
+mod interpolate;
 pub mod load;
 mod locate;
 pub mod model;
 pub mod origin;
 pub mod parse;
+pub mod schema;
 pub mod secret;
+mod shape;
 pub mod source;
 pub mod value;
 
 pub use fs::{DiskFs, MemoryFs, ProjectFs};
-pub use load::{EnvironmentInput, Loaded, load};
+pub use load::{EnvironmentInput, Loaded, environments, load, load_all};
 pub use model::Project;

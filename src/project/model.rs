@@ -21,8 +21,7 @@ pub struct Project {
     pub description: Option<String>,
     pub environment: Environment,
     pub runtime: Runtime,
-    /// `runtime` as written after interpolation, for the environment fingerprint; redact before printing.
-    pub runtime_document: Value,
+    pub runtime_document: RuntimeDocument,
     pub deployment_state: DeploymentState,
     pub defaults: Defaults,
     pub rules: Rules,
@@ -36,6 +35,27 @@ pub struct Project {
     pub udfs: Vec<Udf>,
     /// Macro templates by name: text of `macros/<name>.sql.j2`.
     pub macros: BTreeMap<String, String>,
+}
+
+/// `runtime` as written, after interpolation: what the environment fingerprint covers. It holds secrets, so `Debug` prints
+/// nothing of it; redact before printing.
+#[derive(Clone, Default)]
+pub struct RuntimeDocument(Value);
+
+impl RuntimeDocument {
+    pub fn new(document: Value) -> Self {
+        Self(document)
+    }
+
+    pub fn expose(&self) -> &Value {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for RuntimeDocument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RuntimeDocument(**********)")
+    }
 }
 
 /// The effective environment and its policy. Names never imply policy.

@@ -405,3 +405,7 @@ fn depth(node: &Node) -> usize {
         Content::Mapping(entries) => 1 + entries.iter().map(|entry| depth(&entry.value)).max().unwrap_or(0),
     }
 }
+
+#[cfg(test)]
+#[path = "parse_tests.rs"]
+mod tests;
