@@ -243,7 +243,7 @@ fn null_if_empty(map: &mut Map<String, Value>, key: &str) {
 
 /// What a plan is bound to besides the manifest: the environment's name and its runtime without secrets.
 pub fn environment_fingerprint(project: &Project) -> Result<Checksum, CanonicalError> {
-    let mut runtime = project.runtime_document.clone();
+    let mut runtime = project.runtime_document.expose().clone();
     redact_value(&mut runtime);
     Checksum::of(&json!({"environment": project.environment.name, "runtime": runtime}))
 }

@@ -27,7 +27,7 @@ pub fn project(name: &str) -> Project {
             reviewed_plan_max_age_minutes: None,
         },
         runtime: Runtime::default(),
-        runtime_document: Map::new().into(),
+        runtime_document: Default::default(),
         deployment_state: DeploymentState::Local { lock_timeout: 30 },
         defaults: Defaults::default(),
         rules: Rules::default(),

@@ -194,7 +194,7 @@ impl Driver {
     /// Row 15: what the reviewed plan was made for, before any provider is contacted.
     fn context(&self, file: &ReviewedPlan, compiled: &Compiled, snapshot: &Snapshot) -> Result<(), Stop> {
         let project = &compiled.project;
-        let fingerprint = environment_fingerprint(&project.environment.name, &project.runtime_document)?;
+        let fingerprint = environment_fingerprint(&project.environment.name, project.runtime_document.expose())?;
         let state = StateReference::of(&snapshot.state);
         let context = Context {
             project: &project.name,
@@ -311,7 +311,7 @@ fn origin(compiled: &Compiled, snapshot: &Snapshot, now: jiff::Timestamp) -> Res
     Ok(Origin {
         streamt_version: env!("CARGO_PKG_VERSION").to_owned(),
         created_at: Timestamp::seconds(now),
-        environment_fingerprint: environment_fingerprint(&project.environment.name, &project.runtime_document)?,
+        environment_fingerprint: environment_fingerprint(&project.environment.name, project.runtime_document.expose())?,
         manifest_checksum: compiled.manifest_checksum.clone(),
         state: Some(StateReference::of(&snapshot.state)),
     })
