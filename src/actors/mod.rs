@@ -9,6 +9,7 @@ mod provider;
 mod registry;
 mod runtime;
 pub mod schema_registry;
+mod status;
 mod store;
 
 pub use lock::lease;

@@ -10,9 +10,10 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Resp
 
 use super::coordinator::{Coordinator, RunApply, RunPlan, Surroundings};
 use super::registry::Registry;
-use super::store;
+use super::{status, store};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
+use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::state::store::Snapshot;
 
@@ -54,6 +55,23 @@ impl Handler<RunApply> for Supervisor {
     fn handle(&mut self, message: RunApply, _: &mut Self::Context) -> Self::Result {
         let coordinator = self.coordinator();
         Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| ended_apply()) })
+    }
+}
+
+/// Observes without planning.
+#[derive(Message)]
+#[rtype(result = "Observed")]
+struct RunObserve {
+    request: ObserveRequest,
+    control: Control,
+}
+
+impl Handler<RunObserve> for Supervisor {
+    type Result = ResponseFuture<Observed>;
+
+    fn handle(&mut self, RunObserve { request, control }: RunObserve, _: &mut Self::Context) -> Self::Result {
+        let providers = Rc::clone(&self.providers);
+        Box::pin(async move { status::observe(request, &providers, control.cancel.requested().clone()).await })
     }
 }
 
@@ -113,6 +131,16 @@ impl Runtime {
     /// [`Self::apply`] for a caller without an executor.
     pub fn apply_blocking(&self, request: ApplyRequest, control: Control) -> ApplyOutcome {
         self.block_on(RunApply { request, control }).unwrap_or_else(ended_apply)
+    }
+
+    /// Observes live resources without lock, state or plan. Callable from any executor.
+    pub async fn observe(&self, request: ObserveRequest, control: Control) -> Observed {
+        self.supervisor.send(RunObserve { request, control }).await.unwrap_or_else(|_| ended_observation())
+    }
+
+    /// [`Self::observe`] for a caller without an executor.
+    pub fn observe_blocking(&self, request: ObserveRequest, control: Control) -> Observed {
+        self.block_on(RunObserve { request, control }).unwrap_or_else(ended_observation)
     }
 
     fn block_on<M>(&self, message: M) -> Option<M::Result>
@@ -177,4 +205,8 @@ fn ended() -> Diagnostic {
 /// Nobody is left who could tell how far it came.
 fn ended_apply() -> ApplyOutcome {
     ApplyOutcome { committed: None, ..ApplyOutcome::stopped(ApplyEnd::Failed(ended().into())) }
+}
+
+fn ended_observation() -> Observed {
+    Observed { topics: Err(ended()), source_topics: Err(ended()), subjects: Err(ended()), consumers: None }
 }

@@ -5,3 +5,4 @@ pub mod kafka;
 pub mod lock;
 pub mod operation;
 pub mod schema_registry;
+pub mod status;

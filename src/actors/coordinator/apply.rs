@@ -4,9 +4,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::driver::{Driver, interrupted_text};
 use super::gates::Prepared;
 use super::machine::{Event, Verdict};
-use super::{Driver, interrupted_text};
+
 use crate::actors::lease::{Lost, ProgressAck};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::canonical::Checksum;

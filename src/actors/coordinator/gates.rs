@@ -20,9 +20,12 @@ use crate::state::projection;
 use crate::state::scalar::Timestamp;
 use crate::state::store::Snapshot;
 
+use super::driver::{Driver, lock_reply};
 use super::observe::{Look, NoPlan, Providers, Subject, answered, look};
 use super::work::Schedule;
-use super::{Driver, VALIDATE_BUDGET, lock_reply};
+
+/// Bound of the broker's dry validation.
+const VALIDATE_BUDGET: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Why the gates end an operation.
 pub enum Stop {

@@ -99,7 +99,9 @@ impl From<Diagnostic> for NoPlan {
 }
 
 /// An answer of a provider actor; one that is gone counts as a read that was stopped.
-pub fn answered<T>(reply: Result<Result<T, ProviderFailure>, MailboxError>) -> Result<T, ProviderFailure> {
+pub(in crate::actors) fn answered<T>(
+    reply: Result<Result<T, ProviderFailure>, MailboxError>,
+) -> Result<T, ProviderFailure> {
     reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: false }))
 }
 

@@ -4,6 +4,8 @@
 pub(crate) mod hold;
 pub mod lease;
 mod machine;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -1,0 +1,249 @@
+//! The effects of the machine: durable steps through the lock actor, and the one place where something is changed at a provider.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix::prelude::MailboxError;
+use tokio_util::sync::CancellationToken;
+
+use super::apply::Apply;
+use super::driver::{Driver, lock_reply};
+use super::machine::Event;
+use super::observe::Providers;
+use super::work::RegisterCall;
+use super::work::{Call, Schedule, Work};
+use crate::codes::{Code, Diagnostic};
+use crate::messages::lock::{Acked, Observe, Step, StepKind};
+use crate::messages::operation::OperationEvent;
+use crate::messages::{kafka, schema_registry};
+use crate::providers::{Ctx, ProviderFailure, Purpose};
+use crate::state::control::{FailureCode, Intent, ProgressEntry, ProgressStatus, RecoveryRecord};
+use crate::state::error::StateError;
+use crate::state::projection;
+use crate::state::scalar::Timestamp;
+use crate::state::store::Snapshot;
+
+/// Bound of one mutation, waits for its postcondition included.
+const ACTION_BUDGET: Duration = Duration::from_secs(120);
+
+impl Driver {
+    /// One durable step from the snapshot that the last one left; after a failed one it is read again.
+    pub(super) async fn step(
+        &mut self,
+        apply: &mut Apply,
+        kind: impl FnOnce(&Snapshot) -> Result<StepKind, Diagnostic>,
+    ) -> Event {
+        let operation_id = Some(apply.intent.operation_id);
+        let expected = match apply.snapshot.take() {
+            Some(snapshot) => snapshot,
+            None => match lock_reply(self.lock.send(Observe).await) {
+                Ok(snapshot) => snapshot,
+                Err(error) => return apply.step_failed(error.operation(operation_id)),
+            },
+        };
+        let kind = match kind(&expected) {
+            Ok(kind) => kind,
+            Err(diagnostic) => {
+                apply.errors.push(diagnostic);
+                return Event::StepFailed { held: true };
+            }
+        };
+        self.seq += 1;
+        let committing = matches!(kind, StepKind::Commit { .. });
+        match self.lock.send(Step { seq: self.seq, expected, kind }).await {
+            Ok(Ok(Acked { snapshot, ack, .. })) => {
+                apply.snapshot = Some(snapshot);
+                apply.ack = ack;
+                Event::Acked
+            }
+            Ok(Err(error)) => apply.step_failed(error.operation(operation_id)),
+            // The actor died with the step: a commit may stand.
+            Err(_) if committing => apply.step_failed(StateError::unknown_commit().operation(operation_id)),
+            Err(_) => apply.step_failed(StateError::lock_lost().operation(operation_id)),
+        }
+    }
+
+    pub(super) async fn begin(&mut self, apply: &mut Apply) -> Event {
+        let intent = Intent::clone(&apply.intent);
+        let event = self.step(apply, |_| Ok(StepKind::Begin(intent))).await;
+        if event == Event::Acked {
+            let (operation_id, actions) = (apply.intent.operation_id, apply.intent.actions.len());
+            apply.begun = true;
+            self.tell(OperationEvent::Began { operation_id, actions });
+        }
+        event
+    }
+
+    pub(super) async fn start(&mut self, apply: &mut Apply, block: usize) -> Event {
+        let recorded_at = Timestamp::micros(self.now());
+        let intent = Arc::clone(&apply.intent);
+        let members: Vec<u32> = apply.prepared.schedule.block(block).iter().map(|work| work.action.index).collect();
+        let entries =
+            members.into_iter().map(|index| ProgressEntry::started(&intent, index, recorded_at.clone())).collect();
+        let event = self.step(apply, |_| progress(entries)).await;
+        if event == Event::Acked {
+            let total = apply.prepared.schedule.works.len();
+            apply.reached = apply.prepared.schedule.blocks[block].end;
+            for work in apply.prepared.schedule.block(block) {
+                let (index, label, verb) = (work.action.index as usize, work.label.clone(), work.action.action);
+                self.tell(OperationEvent::ActionStarted { index, total, label, verb });
+            }
+        }
+        event
+    }
+
+    /// The one place where something is changed at a provider.
+    pub(super) async fn mutate(&mut self, apply: &mut Apply, block: usize) -> Event {
+        apply.sent_at = Instant::now();
+        let lease = match (apply.ack.take(), &self.lease) {
+            (Some(ack), Some(lease)) => lease.for_action(ack).ok(),
+            (None, _) | (_, None) => None,
+        };
+        let works = apply.prepared.schedule.block(block);
+        let Some(lease) = lease else {
+            apply.outcomes = works.iter().map(|_| Err(ProviderFailure::Aborted { uncertain: false })).collect();
+            return if self.lock_lost() { Event::Lost } else { Event::Failed };
+        };
+        // A first signal never stops what is in flight: only the loss of the lease does.
+        let ctx = Ctx::new(Purpose::Apply, ACTION_BUDGET, CancellationToken::new());
+        let providers = &apply.prepared.providers;
+        let gone = || ProviderFailure::Aborted { uncertain: true };
+        apply.outcomes = match (Schedule::creates(works), works) {
+            (Some(topics), _) => match &providers.kafka {
+                Some(kafka) => {
+                    let names: Vec<String> = topics.iter().map(|topic| topic.name.clone()).collect();
+                    match kafka.send(kafka::CreateTopics { lease, ctx, topics }).await {
+                        Ok(outcomes) => {
+                            let mut told: std::collections::HashMap<_, _> = outcomes.into_iter().collect();
+                            names
+                                .iter()
+                                .map(|name| told.remove(name).unwrap_or_else(|| Err(gone())).map(|_| ()))
+                                .collect()
+                        }
+                        Err(_) => names.iter().map(|_| Err(gone())).collect(),
+                    }
+                }
+                None => works.iter().map(|_| Err(ProviderFailure::Config { field: "runtime.kafka" })).collect(),
+            },
+            (None, [work]) => vec![send(work, lease, ctx, providers).await],
+            (None, _) => works.iter().map(|_| Err(ProviderFailure::Aborted { uncertain: false })).collect(),
+        };
+        if self.lock_lost() {
+            return Event::Lost;
+        }
+        if apply.outcomes.iter().all(Result::is_ok) { Event::Applied } else { Event::Failed }
+    }
+
+    pub(super) async fn complete(&mut self, apply: &mut Apply, block: usize) -> Event {
+        let recorded_at = Timestamp::micros(self.now());
+        let intent = Arc::clone(&apply.intent);
+        let range = apply.prepared.schedule.blocks[block].clone();
+        let ends: Vec<(u32, bool)> = apply.prepared.schedule.works[range.clone()]
+            .iter()
+            .zip(&apply.outcomes)
+            .map(|(work, outcome)| (work.action.index, outcome.is_ok()))
+            .collect();
+        let entries = ends
+            .iter()
+            .map(|(index, ok)| ProgressEntry::completed(&intent, *index, *ok, recorded_at.clone()))
+            .collect();
+        apply.note_failures(range.clone());
+        let event = self.step(apply, |_| progress(entries)).await;
+        if event == Event::Acked {
+            let elapsed = apply.sent_at.elapsed();
+            let total = apply.prepared.schedule.works.len();
+            for (work, (index, succeeded)) in apply.prepared.schedule.works[range].iter().zip(ends) {
+                let (index, label, verb) = (index as usize, work.label.clone(), work.action.action);
+                if succeeded {
+                    apply.lists.done(verb, label.clone());
+                }
+                self.tell(OperationEvent::ActionFinished { index, total, label, verb, succeeded, elapsed });
+            }
+        }
+        event
+    }
+
+    pub(super) async fn mark(&mut self, apply: &mut Apply, failure_code: FailureCode) -> Event {
+        let (operation_id, failed_at) = (apply.intent.operation_id, Timestamp::micros(self.now()));
+        let event = self
+            .step(apply, |snapshot| {
+                Ok(StepKind::RecoveryRequired(RecoveryRecord {
+                    operation_id,
+                    failure_code,
+                    failed_at,
+                    last_completed_action_index: snapshot.control.control.last_completed_action_index(),
+                    mutation_may_have_succeeded: true,
+                }))
+            })
+            .await;
+        if event == Event::Acked {
+            self.tell(OperationEvent::RecoveryRequired { operation_id });
+        }
+        event
+    }
+
+    /// Ownership follows from the durable completions, from nothing else.
+    pub(super) async fn commit(&mut self, apply: &mut Apply) -> Event {
+        let Some(snapshot) = &apply.snapshot else { return Event::StepFailed { held: true } };
+        let completed = snapshot
+            .control
+            .control
+            .progress()
+            .iter()
+            .filter(|entry| entry.status == ProgressStatus::Completed && entry.succeeded == Some(true))
+            .map(|entry| entry.resource_id.clone())
+            .collect();
+        let (plan, prior) = (Arc::clone(&apply.prepared.plan), Arc::clone(&snapshot.state.state));
+        let next = self.off_arbiter(move || Ok(projection::project(&prior, &plan, &completed))).await;
+        let completed_at = Timestamp::micros(self.now());
+        let event = self.step(apply, |_| Ok(StepKind::Commit { state: next?, completed_at })).await;
+        if let (Event::Acked, Some(snapshot)) = (event, &apply.snapshot) {
+            let (operation_id, state_serial) = (apply.intent.operation_id, snapshot.state.state.serial);
+            self.tell(OperationEvent::Committed { operation_id, state_serial });
+        }
+        event
+    }
+}
+
+/// The step of a run of entries; one that names no action of the intent is a defect of this program.
+fn progress(entries: Option<Vec<ProgressEntry>>) -> Result<StepKind, Diagnostic> {
+    entries
+        .map(StepKind::Progress)
+        .ok_or_else(|| Diagnostic::new(Code::E901Internal, "an action is not part of its operation"))
+}
+
+/// Sends one action that stands alone.
+async fn send(
+    work: &Work,
+    lease: crate::actors::lease::ActionLease,
+    ctx: Ctx,
+    providers: &Providers,
+) -> Result<(), ProviderFailure> {
+    fn outcome<T>(reply: Result<Result<T, ProviderFailure>, MailboxError>) -> Result<(), ProviderFailure> {
+        reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true })).map(|_| ())
+    }
+    const KAFKA: ProviderFailure = ProviderFailure::Config { field: "runtime.kafka" };
+    const REGISTRY: ProviderFailure = ProviderFailure::Config { field: "runtime.schema_registry" };
+    match work.call.clone() {
+        Call::CreateTopic(topic) => {
+            let kafka = providers.kafka.as_ref().ok_or(KAFKA)?;
+            let outcomes = kafka.send(kafka::CreateTopics { lease, ctx, topics: Arc::from([topic]) }).await;
+            let first = outcomes.ok().and_then(|outcomes| outcomes.into_iter().next());
+            first.map_or(Err(ProviderFailure::Aborted { uncertain: true }), |(_, outcome)| outcome.map(|_| ()))
+        }
+        Call::UpdateTopic(update) => {
+            let kafka = providers.kafka.as_ref().ok_or(KAFKA)?;
+            outcome(kafka.send(kafka::UpdateTopic { lease, ctx, update: *update }).await)
+        }
+        Call::Register(call) => {
+            let registry = providers.schema_registry.as_ref().ok_or(REGISTRY)?;
+            let RegisterCall { current, artifact, planned_version, check_first } = *call;
+            let message = schema_registry::Register { lease, ctx, current, artifact, planned_version, check_first };
+            outcome(registry.send(message).await)
+        }
+        Call::SetLevel { subject, level } => {
+            let registry = providers.schema_registry.as_ref().ok_or(REGISTRY)?;
+            outcome(registry.send(schema_registry::SetCompatibility { lease, ctx, subject, level }).await)
+        }
+    }
+}

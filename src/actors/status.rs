@@ -1,0 +1,88 @@
+//! Observation for `status`: no lock, no state, nothing planned. All providers side by side; one that fails does not keep the
+//! others from answering.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::coordinator::answered;
+use super::registry::Registry;
+use crate::codes::{Code, Diagnostic};
+use crate::messages::operation::ProviderKind;
+use crate::messages::status::{ObserveRequest, Observed, ObservedTopics};
+use crate::messages::{kafka, schema_registry};
+use crate::providers::kafka::{ConfigRead, Groups};
+use crate::providers::{Ctx, ProviderFailure, Purpose};
+
+/// Bound of one whole observation.
+const BUDGET: Duration = Duration::from_secs(60);
+
+pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel: CancellationToken) -> Observed {
+    let ctx = Ctx::new(Purpose::Status, BUDGET, cancel);
+    let ObserveRequest { project, topics, source_topics, subjects, consumers } = request;
+    let kafka = project.runtime.kafka.as_ref().map(|runtime| registry.kafka(runtime, &project.root));
+    let schemas =
+        project.runtime.schema_registry.as_ref().map(|runtime| registry.schema_registry(runtime, &project.root));
+
+    let managed = async {
+        if topics.is_empty() {
+            return Ok(ObservedTopics { configs_read: true, ..ObservedTopics::default() });
+        }
+        let kafka = kafka.as_ref().ok_or_else(|| missing("runtime.kafka"))?;
+        let read = async |read| {
+            let message = kafka::ObserveTopics { ctx: ctx.clone(), names: topics.clone(), read };
+            answered(kafka.send(message).await)
+        };
+        match read(ConfigRead::Strict).await {
+            Ok(topics) => Ok(ObservedTopics { topics, configs_read: true }),
+            // The right to read configs may be the only one that is missing.
+            Err(ProviderFailure::Auth { text }) => match read(ConfigRead::None).await {
+                Ok(topics) => Ok(ObservedTopics { topics, configs_read: false }),
+                Err(_) => Err(told(ProviderKind::Kafka, "reading topics")(ProviderFailure::Auth { text })),
+            },
+            Err(failure) => Err(told(ProviderKind::Kafka, "reading topics")(failure)),
+        }
+    };
+    let sources = async {
+        if source_topics.is_empty() {
+            return Ok(Default::default());
+        }
+        let kafka = kafka.as_ref().ok_or_else(|| missing("runtime.kafka"))?;
+        let message = kafka::ObserveTopics { ctx: ctx.clone(), names: source_topics.clone(), read: ConfigRead::None };
+        answered(kafka.send(message).await).map_err(told(ProviderKind::Kafka, "reading source topics"))
+    };
+    let registered = async {
+        if subjects.is_empty() {
+            return Ok(Default::default());
+        }
+        let registry = schemas.as_ref().ok_or_else(|| missing("runtime.schema_registry"))?;
+        let message = schema_registry::ObserveSubjects { ctx: ctx.clone(), subjects: subjects.clone() };
+        answered(registry.send(message).await).map_err(told(ProviderKind::SchemaRegistry, "reading subjects"))
+    };
+    let groups = async {
+        if !consumers || topics.is_empty() {
+            return None;
+        }
+        let read = async {
+            let kafka = kafka.as_ref().ok_or_else(|| missing("runtime.kafka"))?;
+            let message = kafka::ConsumerLag { ctx: ctx.clone(), topics: topics.clone(), groups: Groups::All };
+            answered(kafka.send(message).await).map_err(told(ProviderKind::Kafka, "reading consumer groups"))
+        };
+        Some(read.await)
+    };
+    let (topics, source_topics, subjects, consumers) = tokio::join!(managed, sources, registered, groups);
+    Observed { topics, source_topics, subjects, consumers }
+}
+
+fn told(kind: ProviderKind, doing: &str) -> impl FnOnce(ProviderFailure) -> Diagnostic {
+    let doing = format!("{}: {doing}", kind.as_str());
+    move |failure| match failure {
+        ProviderFailure::Aborted { .. } => Diagnostic::new(Code::E903Interrupted, format!("{doing} was interrupted")),
+        failure => failure.diagnostic(&doing),
+    }
+}
+
+fn missing(block: &str) -> Diagnostic {
+    Diagnostic::new(Code::E208MissingConfig, format!("`{block}` is not set"))
+        .suggest(format!("add a `{block}` block to the project or to the selected environment"))
+}

@@ -1,0 +1,39 @@
+//! Live observation without plan, lock or state: what `status` asks for and gets. A provider that fails is data, so that the
+//! other sections still answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::codes::Diagnostic;
+use crate::planner::observation::{ConsumerEvidence, SchemaObservation, TopicObservation};
+use crate::project::Project;
+
+/// Empty lists ask nothing; a provider that nothing asks is not contacted.
+#[derive(Clone, Debug)]
+pub struct ObserveRequest {
+    pub project: Arc<Project>,
+    /// With their configs.
+    pub topics: Vec<String>,
+    /// Existence and partitions only.
+    pub source_topics: Vec<String>,
+    pub subjects: Vec<String>,
+    /// Also who consumes `topics`.
+    pub consumers: bool,
+}
+
+/// Topics, and whether their configs were readable.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct ObservedTopics {
+    pub topics: BTreeMap<String, TopicObservation>,
+    /// False when the right to read configs is missing: `config` is then empty and proves nothing.
+    pub configs_read: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Observed {
+    pub topics: Result<ObservedTopics, Diagnostic>,
+    pub source_topics: Result<BTreeMap<String, TopicObservation>, Diagnostic>,
+    pub subjects: Result<BTreeMap<String, SchemaObservation>, Diagnostic>,
+    /// None unless asked for.
+    pub consumers: Option<Result<ConsumerEvidence, Diagnostic>>,
+}
