@@ -10,7 +10,7 @@ mod tests;
 use std::sync::Arc;
 
 use actix::{
-    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, AtomicResponse, Context, Handler, Message, Recipient,
+    Actor, ActorContext, ActorFutureExt, AsyncContext, AtomicResponse, Context, Handler, Message, Recipient, WeakAddr,
     WrapFuture,
 };
 use tokio::task::JoinHandle;
@@ -69,7 +69,7 @@ impl LockActor {
             match effect {
                 Effect::CloseLease(why) => self.close(why),
                 Effect::PublishLost => self.publish_lost(),
-                Effect::StartProofs => self.start_proofs(context.address()),
+                Effect::StartProofs => self.start_proofs(context.address().downgrade()),
                 Effect::OpenLease
                 | Effect::TakeLock
                 | Effect::RunRead
@@ -99,8 +99,9 @@ impl LockActor {
         }
     }
 
-    /// The heartbeat runs beside the actor, never inside its context, so that a pending step cannot stop it.
-    fn start_proofs(&mut self, actor: Addr<Self>) {
+    /// The heartbeat runs beside the actor, never inside its context, so that a pending step cannot stop it; and it does not
+    /// keep the actor alive.
+    fn start_proofs(&mut self, actor: WeakAddr<Self>) {
         if let (Some(core), Some(hold)) = (&self.core, &self.hold) {
             self.heartbeat = Some(actix::spawn(beat(Arc::clone(core), hold.clone(), actor)));
         }
@@ -165,7 +166,7 @@ fn answer<T: 'static>(actor: &LockActor, outcome: T) -> AtomicResponse<LockActor
 }
 
 /// Proves the lock again and again. Whoever finds it lost closes the lease before anybody is told.
-async fn beat(core: Arc<LeaseCore>, hold: Shared, actor: Addr<LockActor>) {
+async fn beat(core: Arc<LeaseCore>, hold: Shared, actor: WeakAddr<LockActor>) {
     while core.is_open() {
         tokio::time::sleep(HEARTBEAT).await;
         let asked = ProofAt::now();
@@ -174,7 +175,9 @@ async fn beat(core: Arc<LeaseCore>, hold: Shared, actor: Addr<LockActor>) {
             Heartbeat::Busy => {}
             Heartbeat::Lost => {
                 core.close(Lost::ProofFailed);
-                actor.do_send(Unproved(Lost::ProofFailed));
+                if let Some(actor) = actor.upgrade() {
+                    actor.do_send(Unproved(Lost::ProofFailed));
+                }
                 return;
             }
         }

@@ -8,6 +8,7 @@ use super::*;
 use crate::state::local::LocalStore;
 use crate::state::step;
 use crate::state::testing::{at, empty_state_checksum, golden_intent, topic_creates};
+use actix::Addr;
 
 struct Site {
     directory: tempfile::TempDir,
