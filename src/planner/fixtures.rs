@@ -111,7 +111,7 @@ pub fn dag(nodes: &[(&str, &str)], edges: &[(&str, &str)]) -> Dag {
 }
 
 /// A project, what it owns and what is live.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct World {
     pub artifacts: Artifacts,
     pub dag: Dag,

@@ -230,7 +230,7 @@ fn text_that_is_no_strict_json_is_refused() {
     }
 }
 
-/// SEC: a secret neither enters a file nor is accepted from one.
+/// SEC-001, SEC-003
 #[test]
 fn sensitive_values_are_redacted_and_refused_when_they_are_not() {
     let desired = topic("orders.v1", 1, &[("x.password", "hunter2")]);
