@@ -65,3 +65,8 @@ fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution
     usage::check(&ctx, &mut findings);
     findings
 }
+
+#[cfg(test)]
+mod examples_tests;
+#[cfg(test)]
+mod tests;

@@ -29,10 +29,6 @@ fn flink_aliases<'a>(ctx: &Ctx<'a>) -> Vec<&'a str> {
     ctx.project.runtime.flink.iter().flat_map(|flink| flink.clusters.keys()).map(String::as_str).collect()
 }
 
-fn connect_aliases<'a>(ctx: &Ctx<'a>) -> Vec<&'a str> {
-    ctx.project.runtime.connect.iter().flat_map(|connect| connect.clusters.keys()).map(String::as_str).collect()
-}
-
 /// None = the alias exists; else what to do.
 fn unknown(alias: &str, aliases: Vec<&str>) -> Option<String> {
     if aliases.contains(&alias) {
@@ -42,26 +38,18 @@ fn unknown(alias: &str, aliases: Vec<&str>) -> Option<String> {
     Some(hint.unwrap_or_else(|| "Define it in the runtime of this environment".to_owned()))
 }
 
+/// The defaults of the runtime itself are the loader's to check: they stand beside what they name.
 fn defaults(ctx: &Ctx, findings: &mut Diagnostics) {
-    let runtime = &ctx.project.runtime;
-    let flink = flink_aliases(ctx);
     let named = [
-        ("runtime.flink.default", runtime.flink.as_ref().and_then(|flink| flink.default.as_deref())),
         ("defaults.models.cluster", ctx.project.defaults.model_cluster.as_deref()),
         ("defaults.tests.flink_cluster", ctx.project.defaults.test_flink_cluster.as_deref()),
     ];
     for (path, alias) in named {
         let Some(alias) = alias else { continue };
-        if let Some(hint) = unknown(alias, flink.clone()) {
+        if let Some(hint) = unknown(alias, flink_aliases(ctx)) {
             let message = format!("{path} names Flink cluster '{alias}', which is not defined");
             findings.push(at_path(Code::E209InvalidClusterRef, path, message).suggest(hint));
         }
-    }
-    if let Some(alias) = runtime.connect.as_ref().and_then(|connect| connect.default.as_deref())
-        && let Some(hint) = unknown(alias, connect_aliases(ctx))
-    {
-        let message = format!("runtime.connect.default names Connect cluster '{alias}', which is not defined");
-        findings.push(at_path(Code::E209InvalidClusterRef, "runtime.connect.default", message).suggest(hint));
     }
 }
 

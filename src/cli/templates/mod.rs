@@ -71,3 +71,6 @@ pub struct TemplateFile {
     pub path: &'static str,
     pub content: String,
 }
+
+#[cfg(test)]
+mod tests;
