@@ -637,3 +637,11 @@ fn macros(reader: &Reader<'_>, errors: &mut Vec<Diagnostic>) -> BTreeMap<String,
 #[cfg(test)]
 #[path = "load_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "env_tests.rs"]
+mod env_tests;
+
+#[cfg(test)]
+#[path = "refusal_tests.rs"]
+mod refusal_tests;

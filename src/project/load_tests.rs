@@ -16,14 +16,6 @@ fn errors(fs: &MemoryFs) -> Vec<Diagnostic> {
     load(fs, &EnvironmentInput::default()).expect_err("the project must be refused").into_vec()
 }
 
-#[allow(dead_code)]
-fn with_env(name: Option<&str>, variables: &[(&str, &str)]) -> EnvironmentInput {
-    EnvironmentInput {
-        variables: variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
-        requested: name.map(str::to_owned),
-    }
-}
-
 /// `line:column path code`, for each error.
 fn places(fs: &MemoryFs) -> Vec<String> {
     errors(fs).iter().map(place).collect()

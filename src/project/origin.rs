@@ -54,17 +54,29 @@ impl Origin {
 
     /// Logical path of a field of this declaration.
     pub fn path(&self, field: &str) -> String {
-        let segments = self.section.split('.').chain([&*self.item]).chain(field.split('.'));
-        segments.filter(|segment| !segment.is_empty()).collect::<Vec<_>>().join(" → ")
+        let mut segments: Vec<&str> =
+            self.section.split('.').chain([&*self.item]).filter(|part| !part.is_empty()).collect();
+        match self.own() {
+            Some((_, node)) => segments.extend(node.segments(field)),
+            None => segments.extend(field.split('.').filter(|part| !part.is_empty())),
+        }
+        segments.join(" → ")
+    }
+
+    fn own(&self) -> Option<(&Source, &Node)> {
+        let source = self.source.as_deref()?;
+        let section = source.tree()?.nearest(self.section);
+        Some((
+            source,
+            match section.entry(&self.item) {
+                Some(entry) => &entry.value,
+                None => section.nearest(&self.item),
+            },
+        ))
     }
 
     fn find(&self, field: &str) -> Option<(&Source, &Node)> {
-        let source = self.source.as_deref()?;
-        let section = source.tree()?.nearest(self.section);
-        let own = match section.entry(&self.item) {
-            Some(entry) => &entry.value,
-            None => section.nearest(&self.item),
-        };
+        let (source, own) = self.own()?;
         let (node, found) = own.descend(field);
         if found {
             return Some((source, node));

@@ -140,6 +140,23 @@ impl Node {
         (node, true)
     }
 
+    /// The segments of a dotted field path: keys that hold dots whole, as far as the path was written.
+    pub fn segments<'p>(&self, field: &'p str) -> Vec<&'p str> {
+        let (mut node, mut rest, mut segments) = (self, field, Vec::new());
+        while !rest.is_empty() {
+            match node.step(rest) {
+                Some((child, remaining)) => {
+                    let taken = rest.len() - remaining.len();
+                    segments.push(rest[..taken].trim_end_matches('.'));
+                    (node, rest) = (child, remaining);
+                }
+                None => break,
+            }
+        }
+        segments.extend(rest.split('.').filter(|segment| !segment.is_empty()));
+        segments
+    }
+
     /// One step down, by the longest leading part of `path` that names a child.
     fn step<'a, 'p>(&'a self, path: &'p str) -> Option<(&'a Node, &'p str)> {
         let mut end = path.len();
