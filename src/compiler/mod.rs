@@ -36,7 +36,7 @@ pub use dag::{Dag, DagNode, NodeType};
 use manifest::Manifest;
 pub use manifest::environment_fingerprint;
 pub use resolve::{Output, Process, ResolvedModel};
-pub use topics::TEST_FAILURES;
+pub use topics::{Shape as TopicShape, TEST_FAILURES};
 
 /// A compiled project: immutable and shared by plan, exports and coordinator.
 #[derive(Clone, Debug)]

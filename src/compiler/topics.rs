@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use crate::codes::{Code, Diagnostic, suggest};
-use crate::project::model::{OwnershipMode, Reference, TestType, TopicBlock, TopicDefaults};
+use crate::project::Project;
+use crate::project::model::{Model, OwnershipMode, Reference, TestType, TopicBlock, TopicDefaults};
 
 use super::artifact::{OwnerType, Ownership, TopicArtifact};
 use super::context::Context;
@@ -34,8 +35,7 @@ pub(super) fn compile(context: &mut Context<'_>, order: &[&str]) -> Vec<TopicArt
                 }
             },
         };
-        let defaults = &context.project.defaults;
-        let shape = Shape::of(model.topic.as_ref(), &[&defaults.model_topic, &defaults.topic]);
+        let shape = Shape::of_model(context.project, model);
         let ownership = context.ownership(OwnerType::Model, name, model.ownership.mode);
         topics.push(shape.topic(topic, config, ownership));
     }
@@ -111,12 +111,18 @@ fn owner_of_test(context: &Context<'_>, target: &str) -> Option<Ownership> {
 }
 
 /// Partitions and replication after all defaults.
-struct Shape {
-    partitions: u32,
-    replication_factor: u16,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    pub partitions: u32,
+    pub replication_factor: u16,
 }
 
 impl Shape {
+    /// Of a model's output topic: its own values, else the defaults for models, for topics, 1.
+    pub fn of_model(project: &Project, model: &Model) -> Self {
+        Self::of(model.topic.as_ref(), &[&project.defaults.model_topic, &project.defaults.topic])
+    }
+
     /// What the declaration says, else the first of the defaults that says it, else 1.
     fn of(block: Option<&TopicBlock>, defaults: &[&TopicDefaults]) -> Self {
         let partitions = block.and_then(|block| block.partitions);

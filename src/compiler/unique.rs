@@ -12,30 +12,40 @@ use super::context::Context;
 use super::resolve::{Process, ResolvedModel};
 use super::topics::has_condition;
 
-/// E103 for a name twice within a kind, E111 for one shared by source, model and exposure.
+/// E103 for a name twice within a kind, E111 for one shared by source, model and exposure. Each names the first place.
 pub fn check_names(project: &Project) -> Diagnostics {
     let mut findings = Diagnostics::new();
-    let mut nodes: HashMap<&str, &str> = HashMap::new();
-    let mut tests: HashMap<&str, ()> = HashMap::new();
-    let sources = project.sources.iter().map(|item| ("source", &item.name, &item.origin));
-    let models = project.models.iter().map(|item| ("model", &item.name, &item.origin));
-    let exposures = project.exposures.iter().map(|item| ("exposure", &item.name, &item.origin));
-    for (kind, name, origin) in sources.chain(models).chain(exposures) {
-        let Some(first) = nodes.insert(name, kind) else { continue };
-        let finding = if first == kind {
-            Diagnostic::new(Code::E103DuplicateName, format!("Duplicate {kind} name '{name}'"))
+    let sources = project.sources.iter().map(|item| ("source", item.name.as_str(), &item.origin));
+    let models = project.models.iter().map(|item| ("model", item.name.as_str(), &item.origin));
+    let exposures = project.exposures.iter().map(|item| ("exposure", item.name.as_str(), &item.origin));
+    let tests = project.tests.iter().map(|item| ("test", item.name.as_str(), &item.origin));
+    let udfs = project.udfs.iter().map(|item| ("function", item.name.as_str(), &item.origin));
+    claim_names(sources.chain(models).chain(exposures), &mut findings);
+    claim_names(tests, &mut findings);
+    claim_names(udfs, &mut findings);
+    findings
+}
+
+fn claim_names<'a>(
+    declarations: impl Iterator<Item = (&'static str, &'a str, &'a Origin)>,
+    findings: &mut Diagnostics,
+) {
+    let mut claimed: HashMap<&str, (&str, &Origin)> = HashMap::new();
+    for (kind, name, origin) in declarations {
+        let Some((first, earlier)) = claimed.get(name) else {
+            claimed.insert(name, (kind, origin));
+            continue;
+        };
+        let place = earlier.location().map_or_else(String::new, |place| format!(" at {place}"));
+        let finding = if *first == kind {
+            let message = format!("Duplicate {kind} name '{name}': first declared{place}");
+            Diagnostic::new(Code::E103DuplicateName, message).suggest("Rename one of the two")
         } else {
-            Diagnostic::new(Code::E111NameCollision, format!("'{name}' names a {first} and a {kind}"))
+            let message = format!("'{name}' names a {first}{place} and a {kind}");
+            Diagnostic::new(Code::E111NameCollision, message).suggest(format!("Rename the {first} or the {kind}"))
         };
         findings.push(origin.mark("name", finding));
     }
-    for test in &project.tests {
-        if tests.insert(&test.name, ()).is_some() {
-            let finding = Diagnostic::new(Code::E103DuplicateName, format!("Duplicate test name '{}'", test.name));
-            findings.push(test.origin.mark("name", finding));
-        }
-    }
-    findings
 }
 
 /// E111 for two artifacts of one kind with one physical name. A topic for tests never meets another: it is not added twice.

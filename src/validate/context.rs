@@ -6,6 +6,7 @@ use crate::codes::{Code, Diagnostic, Diagnostics, Location};
 use crate::compiler::resolve::ResolvedModel;
 use crate::project::Project;
 use crate::project::model::{Model, Reference, Source};
+use crate::project::origin::Origin;
 
 use super::facts::Facts;
 
@@ -58,6 +59,11 @@ pub(super) fn at_path(code: Code, path: &str, message: String) -> Diagnostic {
 /// `'a', 'b'`
 pub(super) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+}
+
+/// ` at file:line:column`, when it is known.
+pub(super) fn place(origin: &Origin) -> String {
+    origin.location().map_or_else(String::new, |location| format!(" at {location}"))
 }
 
 /// One pass.

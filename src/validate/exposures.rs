@@ -6,12 +6,11 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::{Exposure, Reference};
 
 use super::context::Ctx;
-use super::{cycle, duplicates};
+use super::cycle;
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     let before = findings.errors().count();
     for exposure in &ctx.project.exposures {
-        name(ctx, exposure, findings);
         if exposure.sla.is_some() {
             let message = format!("Exposure '{}': its sla is kept for documents and not measured", exposure.name);
             findings.push(exposure.origin.mark("sla", Diagnostic::new(Code::W212SlaNotEnforced, message)));
@@ -22,20 +21,6 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     }
     if findings.errors().count() == before {
         cycles(ctx, findings);
-    }
-}
-
-fn name(ctx: &Ctx, exposure: &Exposure, findings: &mut Diagnostics) {
-    let source = ctx.sources.get(exposure.name.as_str()).map(|source| ("source", &source.origin));
-    let model = ctx.models.get(exposure.name.as_str()).map(|model| ("model", &model.origin));
-    if let Some((kind, origin)) = source.or(model) {
-        let message = format!("Exposure '{}' has the name of a {kind}{}", exposure.name, duplicates::place(origin));
-        findings.push(
-            exposure
-                .origin
-                .mark("name", Diagnostic::new(Code::E111NameCollision, message))
-                .suggest("Rename the exposure"),
-        );
     }
 }
 

@@ -8,7 +8,6 @@ mod columns;
 mod context;
 mod contracts;
 mod cycle;
-mod duplicates;
 mod exposures;
 mod facts;
 mod graph;
@@ -28,12 +27,12 @@ pub use live::{
 
 use crate::codes::Diagnostics;
 use crate::compiler::resolve::{ResolvedModel, resolve};
+use crate::compiler::unique::check_names;
 use crate::project::Project;
 
 use context::{Ctx, Pass};
 
-/// The passes before and after the compiler's resolution, in order.
-const BEFORE: [Pass; 2] = [duplicates::check, sources::check];
+/// The passes after the names, the sources and the compiler's resolution, in order.
 const AFTER: [Pass; 9] = [
     models::check,
     assertions::check,
@@ -54,10 +53,8 @@ pub fn validate(project: &Project) -> Diagnostics {
 
 fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution_findings: Diagnostics) -> Diagnostics {
     let ctx = Ctx::new(project, resolution);
-    let mut findings = Diagnostics::new();
-    for pass in BEFORE {
-        pass(&ctx, &mut findings);
-    }
+    let mut findings = check_names(project);
+    sources::check(&ctx, &mut findings);
     findings.extend(resolution_findings);
     for pass in AFTER {
         pass(&ctx, &mut findings);
@@ -68,5 +65,7 @@ fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution
 
 #[cfg(test)]
 mod examples_tests;
+#[cfg(test)]
+mod live_tests;
 #[cfg(test)]
 mod tests;

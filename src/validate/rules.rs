@@ -1,7 +1,7 @@
 //! Pass 11: the project's own rules. Each finding stands at the declaration that breaks the rule and names the rule's path.
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
-use crate::project::Project;
+use crate::compiler::TopicShape;
 use crate::project::model::{Materialized, Model, ModelRules, OwnershipMode, Rules, Source, TopicRules};
 use crate::project::origin::Origin;
 
@@ -125,19 +125,19 @@ fn topic_rules(ctx: &Ctx, rules: &TopicRules, model: &Model, findings: &mut Diag
 
 /// Partitions and replicas as they will be, defaults included.
 fn counts(ctx: &Ctx, rules: &TopicRules, model: &Model, findings: &mut Diagnostics) {
-    let (partitions, replication) = topic_size(ctx.project, model);
+    let shape = TopicShape::of_model(ctx.project, model);
     let bounds = [
         (
             "partitions",
             "partitions",
-            i64::from(partitions),
+            i64::from(shape.partitions),
             (rules.min_partitions, Code::E602RuleMinPartitions),
             (rules.max_partitions, Code::E603RuleMaxPartitions),
         ),
         (
             "replication_factor",
             "replicas",
-            i64::from(replication),
+            i64::from(shape.replication_factor),
             (rules.min_replication_factor, Code::E604RuleMinReplication),
             (rules.max_replication_factor, Code::E605RuleMaxReplication),
         ),
@@ -153,17 +153,6 @@ fn counts(ctx: &Ctx, rules: &TopicRules, model: &Model, findings: &mut Diagnosti
             findings.push(broken(&model.origin, &place, too_many, &format!("topics.max_{field}"), message));
         }
     }
-}
-
-/// Partitions and replication factor of a model's output topic: its own, else the defaults for models, for topics, 1.
-fn topic_size(project: &Project, model: &Model) -> (u32, u16) {
-    let (own, defaults) = (model.topic.as_ref(), &project.defaults);
-    let partitions = own.and_then(|topic| topic.partitions).or(defaults.model_topic.partitions);
-    let replication = own.and_then(|topic| topic.replication_factor).or(defaults.model_topic.replication_factor);
-    (
-        partitions.or(defaults.topic.partitions).unwrap_or(1),
-        replication.or(defaults.topic.replication_factor).unwrap_or(1),
-    )
 }
 
 fn model_rules(ctx: &Ctx, rules: &ModelRules, facts: &Facts, findings: &mut Diagnostics) {

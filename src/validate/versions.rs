@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::Model;
 
-use super::context::Ctx;
-use super::duplicates;
+use super::context::{Ctx, place};
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     let mut first: HashMap<(&str, i64), &Model> = HashMap::new();
@@ -20,7 +19,7 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
                 let message = format!(
                     "Model '{}' declares version {version} again: first declared{}",
                     model.name,
-                    duplicates::place(&earlier.origin)
+                    place(&earlier.origin)
                 );
                 findings.push(
                     model
