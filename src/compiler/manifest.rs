@@ -3,7 +3,7 @@
 use std::io;
 
 use rayon::prelude::*;
-use serde::ser::{Serialize, SerializeSeq, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
@@ -70,7 +70,7 @@ impl<'a> Manifest<'a> {
     }
 }
 
-/// A manifest as it is printed.
+/// A manifest as it is printed: sensitive values are hidden.
 pub struct Document<'a> {
     manifest: &'a Manifest<'a>,
     compiled_at: &'a str,
@@ -92,33 +92,39 @@ impl Serialize for Document<'_> {
         map.serialize_entry("version", self.manifest.version())?;
         map.serialize_entry("project", &project.name)?;
         map.serialize_entry("compiled_at", self.compiled_at)?;
-        map.serialize_entry("sources", sources)?;
+        map.serialize_entry("sources", &Each(sources, declared))?;
         map.serialize_entry("models", &Each(models, declared_model))?;
-        map.serialize_entry("tests", tests)?;
+        map.serialize_entry("tests", &Each(tests, declared))?;
         map.serialize_entry("exposures", &Each(&project.exposures.iter().collect::<Vec<_>>(), declared_exposure))?;
         map.serialize_entry("dag", dag)?;
-        map.serialize_entry("artifacts", artifacts)?;
+        map.serialize_entry("artifacts", &hidden(*artifacts).map_err(S::Error::custom)?)?;
         map.end()
     }
 }
 
-/// A list whose items are converted one at a time.
+/// A list whose items are converted one at a time, sensitive values hidden.
 struct Each<'a, T>(&'a [&'a T], fn(&T) -> Result<Value, CanonicalError>);
 
 impl<T> Serialize for Each<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(self.0.len()))?;
         for item in self.0 {
-            list.serialize_element(&(self.1)(item).map_err(serde::ser::Error::custom)?)?;
+            let mut value = (self.1)(item).map_err(S::Error::custom)?;
+            redact_keys(&mut value);
+            list.serialize_element(&value)?;
         }
         list.end()
     }
 }
 
-fn redacted<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+fn hidden<T: Serialize>(value: &T) -> Result<Value, CanonicalError> {
     let mut value = declared(value)?;
     redact_keys(&mut value);
-    canonical_value(&value)
+    Ok(value)
+}
+
+fn redacted<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
+    canonical_value(&hidden(value)?)
 }
 
 /// Items converted at once: enough to keep every core busy, few enough to keep memory flat.
