@@ -220,12 +220,10 @@ impl Stage {
         }
         let folders: BTreeSet<PathBuf> =
             self.waiting.iter().filter_map(|(_, target)| target.parent().map(Path::to_path_buf)).collect();
-        for (staged, target) in self.waiting.drain(..) {
-            if let Err(error) = fs::rename(&staged, &target) {
-                let _ = fs::remove_file(&staged);
-                return Err(error);
-            }
+        for (staged, target) in &self.waiting {
+            fs::rename(staged, target)?;
         }
+        self.waiting.clear();
         folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
     }
 }

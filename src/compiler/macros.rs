@@ -29,7 +29,7 @@ pub fn render(project: &Project, model: &Model, name: &str) -> Result<String, Di
     };
     let environment = environment();
     let mut output = Bounded(Vec::new());
-    let context: Value = model.params.iter().map(|(key, value)| (key.as_str(), Value::from(value.as_str()))).collect();
+    let context = Value::from_pairs(model.params.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     let rendered = environment
         .template_from_named_str(name, template)
         .and_then(|template| template.render_captured_to(context, &mut output).map(drop));
@@ -107,7 +107,7 @@ mod tests {
         let template = "SELECT {% for c in columns|split(',') %}{{ c }}{% if not loop.last %}, {% endif %}{% endfor %}\n\
                         FROM {{ source(input) }} JOIN {{ ref('x') }}\n";
         let sql = rendered(template, &[("columns", "a,b"), ("input", "orders_raw")]).unwrap();
-        assert_eq!(sql, "SELECT a, b\nFROM {{ source(\"orders_raw\") }} JOIN {{ ref(\"x\") }}\n");
+        assert_eq!(sql, "SELECT a, b\nFROM {{ source(\"orders_raw\") }} JOIN {{ ref(\"x\") }}");
         assert_eq!(rendered("'{{ v }}'", &[("v", "<&>'")]).unwrap(), "'<&>''");
     }
 
