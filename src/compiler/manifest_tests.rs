@@ -176,7 +176,8 @@ fn the_environment_fingerprint_covers_the_runtime_without_its_secrets() {
     let fingerprint = |password: &str, servers: &str| {
         let mut project = payments();
         project.environment.name = "dev".into();
-        project.runtime_document = json!({"kafka": {"bootstrap_servers": servers, "sasl_password": password}});
+        project.runtime_document =
+            RuntimeDocument::new(json!({"kafka": {"bootstrap_servers": servers, "sasl_password": password}}));
         environment_fingerprint(&project).unwrap().to_string()
     };
     let golden = "sha256:4705a1c421342c92ff1fe7c2c597295f188f0dac448e0fc878ab38d3800f8d1e";
