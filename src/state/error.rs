@@ -149,7 +149,8 @@ impl StateError {
             StateErrorKind::Interrupted => "nothing was changed; run the command again",
             StateErrorKind::LockLost => "read `streamt state status` before anything else; repeat nothing until then",
             StateErrorKind::RecoveryRequired(_) => {
-                "`streamt state status` shows it; `streamt state recovery-plan`, a review and `streamt state recover` resolve it"
+                "`streamt state status` shows what was completed; keep the state as it is: this version cannot resolve it, \
+                 a later one can (`streamt state recover`)"
             }
             StateErrorKind::UnknownCommit => "read `streamt state status`; repeat nothing before the result is known",
             StateErrorKind::ReleaseAfterCommit => {

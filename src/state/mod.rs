@@ -6,7 +6,7 @@
 pub mod conformance;
 pub mod control;
 pub mod error;
-mod failpoint;
+pub(crate) mod failpoint;
 pub mod local;
 pub mod model;
 pub mod plan_file;

@@ -1,5 +1,6 @@
 //! Builders for tests of everything that moves deployment state.
 
+use proptest::prelude::*;
 use uuid::Uuid;
 
 use crate::compiler::artifact::Kind;
@@ -7,7 +8,7 @@ use crate::compiler::canonical::Checksum;
 use crate::planner::model::{Action, Verb};
 use crate::project::model::OwnershipMode;
 
-use super::control::{FailureCode, Intent, OperationKind, ProgressEntry, RecoveryRecord};
+use super::control::{Event, FailureCode, Intent, OperationKind, ProgressEntry, RecoveryRecord};
 use super::model::{OwnershipRecord, OwnershipState, ResourceId, StateAddress};
 use super::scalar::Timestamp;
 use super::store::Snapshot;
@@ -108,4 +109,39 @@ pub fn owning(snapshot: &Snapshot, topic: &str) -> OwnershipState {
     state.serial += 1;
     state.resources.insert(id(Kind::Topic, topic), record(topic));
     state
+}
+
+/// The actions of any operation on topics, and the lengths of the blocks they run in.
+pub fn operation() -> impl Strategy<Value = (Vec<Action>, Vec<usize>)> {
+    proptest::collection::vec((any::<bool>(), 1_usize..5), 0..8).prop_map(|blocks| {
+        let mut list = Vec::new();
+        let mut sizes = Vec::new();
+        for (create, size) in blocks {
+            let size = if create { size } else { 1 };
+            for _ in 0..size {
+                let verb = if create { Verb::Create } else { Verb::Update };
+                list.push((verb, Kind::Topic, format!("topic-{}", list.len())));
+            }
+            sizes.push(size);
+        }
+        let list: Vec<_> = list.iter().map(|(verb, kind, name)| (*verb, *kind, name.as_str())).collect();
+        (actions(&list), sizes)
+    })
+}
+
+/// The steps of an operation after its intent, up to the block with the action that fails.
+pub fn steps(intent: &Intent, sizes: &[usize], failing: Option<u32>) -> Vec<Vec<Event>> {
+    let mut steps = Vec::new();
+    let mut next = 0_u32;
+    for size in sizes {
+        let members = next..next + u32::try_from(*size).unwrap();
+        steps.push(members.clone().map(|index| Event::Progress(started(intent, index))).collect());
+        let outcome = |index| Event::Progress(completed(intent, index, failing != Some(index)));
+        steps.push(members.clone().map(outcome).collect());
+        if failing.is_some_and(|index| members.contains(&index)) {
+            break;
+        }
+        next = members.end;
+    }
+    steps
 }

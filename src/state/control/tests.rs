@@ -326,50 +326,23 @@ fn an_adoption_may_be_recorded_and_ended_in_one_step() {
     assert!(begun(&apply).apply_step(whole(&apply)).is_err());
 }
 
-/// The actions of any operation, and the lengths of the blocks they run in.
-fn operation() -> impl Strategy<Value = (Vec<Action>, Vec<usize>)> {
-    proptest::collection::vec((any::<bool>(), 1_usize..5), 0..8).prop_map(|blocks| {
-        let mut list = Vec::new();
-        let mut sizes = Vec::new();
-        for (create, size) in blocks {
-            let size = if create { size } else { 1 };
-            for _ in 0..size {
-                let verb = if create { Verb::Create } else { Verb::Update };
-                list.push((verb, Kind::Topic, format!("topic-{}", list.len())));
-            }
-            sizes.push(size);
-        }
-        let list: Vec<_> = list.iter().map(|(verb, kind, name)| (*verb, *kind, name.as_str())).collect();
-        (actions(&list), sizes)
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
+    /// SAF-029
     #[test]
     fn any_legal_operation_has_the_digest_of_its_whole_document((list, sizes) in operation(), fail in any::<proptest::sample::Index>()) {
         let intent = golden_intent(list.clone());
-        let failing = (!list.is_empty()).then(|| fail.index(list.len() * 2));
+        let failing = (!list.is_empty()).then(|| u32::try_from(fail.index(list.len() * 2)).unwrap());
         let mut control = begun(&intent);
-        let mut next = 0_u32;
-        let mut failed = false;
-        for size in sizes {
-            let members = next..next + u32::try_from(size).unwrap();
-            let runs = [
-                members.clone().map(|i| Event::Progress(started(&intent, i))).collect::<Vec<_>>(),
-                members.clone().map(|i| Event::Progress(completed(&intent, i, failing != Some(i as usize)))).collect(),
-            ];
-            for run in runs {
-                control = control.apply_step(run).unwrap().0;
-                prop_assert_eq!(&digest_of_whole(&control), control.checksum());
-            }
-            failed = members.clone().any(|i| failing == Some(i as usize));
-            next = members.end;
-            if failed { break; }
+        for step in steps(&intent, &sizes, failing) {
+            control = control.apply_step(step).unwrap().0;
+            prop_assert_eq!(&digest_of_whole(&control), control.checksum());
         }
+        let failed = failing.is_some_and(|index| (index as usize) < list.len());
         let end = Succeeded { completed_at: at(3), state_checksum: empty_state_checksum(), state_serial: 0 };
         prop_assert_eq!(control.clone().apply(Event::Succeeded(end)).is_ok(), !failed);
+        let next = u32::try_from(control.progress().len() / 2).unwrap();
         if (next as usize) < list.len() {
             let more = control.clone().apply_step(vec![Event::Progress(started(&intent, next))]);
             prop_assert!(more.is_err(), "an action started after a failed one");

@@ -320,6 +320,28 @@ fn a_control_of_another_version_address_or_operation_is_refused() {
 }
 
 proptest! {
+    /// SAF-029: what was written is what is read, after every step.
+    #[test]
+    fn any_control_is_read_as_it_was_written(
+        (list, sizes) in testing::operation(),
+        failing in proptest::option::of(0_u32..40),
+        version in 1_u8..=3,
+    ) {
+        let intent = golden_intent(list);
+        let mut bytes = header_bytes(&address(), version, Some(intent.operation_id)).unwrap();
+        let mut control = Control::clear(&address());
+        let mut steps = testing::steps(&intent, &sizes, failing);
+        steps.insert(0, vec![Event::Intent(intent.clone())]);
+        for step in steps {
+            let stored: Vec<StoredEvent>;
+            (control, stored) = control.apply_step_in_version(step, version).unwrap();
+            bytes.extend(line_bytes(&stored).unwrap());
+            let read = ControlFile::read(&bytes, &address(), "control").unwrap();
+            prop_assert_eq!(&read.control, &control);
+            prop_assert_eq!(read.control.to_value(), control.to_value());
+        }
+    }
+
     /// Nothing that stands in a control file makes the reader panic, and nothing random is a control.
     #[test]
     fn arbitrary_lines_are_refused(tail in "[ -~\n]{0,200}") {
