@@ -237,13 +237,19 @@ impl<'a> Builder<'a> {
             .filter_map(|change| self.schemas.get(change.name.as_str()).copied())
             .collect();
         let pending = pending_versions(planned.iter().copied(), observations);
+        let kept: BTreeSet<&str> =
+            self.changes.iter().filter(|c| c.kind == Kind::Schema).map(|change| change.name.as_str()).collect();
+        let left_out = |subject: &str| {
+            let declared = self.schemas.get(subject).filter(|_| !kept.contains(subject))?;
+            Some(declared.ownership.name.as_str())
+        };
         for change in self.changes.iter().filter(|change| change.verb.is_some()) {
             let creates = match &change.diff {
                 Diff::Schema(diff) => !diff.exists || diff.content.is_some(),
                 Diff::None | Diff::Topic(_) => false,
             };
             if let Some(schema) = self.schemas.get(change.name.as_str()).copied().filter(|_| creates) {
-                self.errors.extend(unresolved_references(schema, observations, &pending));
+                self.errors.extend(unresolved_references(schema, observations, &pending, left_out));
             }
         }
     }

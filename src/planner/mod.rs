@@ -56,6 +56,8 @@ pub fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
 }
 
 #[cfg(test)]
+mod example;
+#[cfg(test)]
 pub(crate) mod fixtures;
 #[cfg(test)]
 mod properties;

@@ -22,8 +22,8 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
         }
     }
     for (kind, name) in desired.not_compiled {
-        let owner = desired.declared.tests.get(name).unwrap_or(name);
-        if kept(owner) && !desired.declared.external_models.contains(name) {
+        let tested = desired.declared.tests.get(name);
+        if (kept(name) || tested.is_some_and(|model| kept(model))) && !desired.declared.external_models.contains(name) {
             names.push(format!("{kind} of '{name}'"));
         }
     }

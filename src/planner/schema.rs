@@ -158,23 +158,28 @@ pub(super) fn pending_versions<'a>(
         .collect()
 }
 
-/// E213 for each reference of a schema to register that is neither live nor created by this plan.
-pub(super) fn unresolved_references(
+/// E213 for each reference of a schema to register that is neither live nor created by this plan. `left_out` names who
+/// declares a subject that the selection leaves out.
+pub(super) fn unresolved_references<'a>(
     desired: &SchemaArtifact,
     observations: &Observations,
     pending: &BTreeSet<SubjectVersion>,
+    left_out: impl Fn(&str) -> Option<&'a str>,
 ) -> Vec<Diagnostic> {
     let missing = desired.references.iter().filter(|reference| {
         let version = version_of(reference);
         !observations.live_versions.contains(&version) && !pending.contains(&version)
     });
     let report = |reference: &SchemaReference| {
-        let next = observations.next_versions.get(&reference.subject);
-        let advice = match next {
-            Some(next) => {
-                format!("this plan would create version {next} of '{}': reference that one", reference.subject)
+        let subject = &reference.subject;
+        let advice = match (left_out(subject), observations.next_versions.get(subject)) {
+            (Some(owner), _) => {
+                format!("'{subject}' is declared by '{owner}', outside the selection: apply that first, or everything")
             }
-            None => "reference a version that the registry has, or declare its subject in this project".to_owned(),
+            (None, Some(next)) => format!("this plan would create version {next} of '{subject}': reference that one"),
+            (None, None) => {
+                "reference a version that the registry has, or declare its subject in this project".to_owned()
+            }
         };
         Diagnostic::new(
             Code::E213SchemaRegistryResolutionFailed,

@@ -347,10 +347,19 @@ fn a_reference_that_nothing_provides_is_refused() {
         errors[0].suggestion.as_deref(),
         Some("this plan would create version 3 of 'z-value': reference that one")
     );
-    // SAF-005: a version that is created outside the selection is not created by this plan.
-    let mut selected = chain(true);
-    selected.selection = Some(Selection { models: ["a".to_owned()].into(), sources: Default::default() });
-    assert!(selected.try_plan().is_err());
+}
+
+/// SAF-005
+#[test]
+fn a_version_that_is_created_outside_the_selection_is_not_created_by_this_plan() {
+    let mut world = chain(true);
+    world.selection = Some(Selection { models: ["a".to_owned()].into(), sources: Default::default() });
+    let errors = world.try_plan().unwrap_err().into_vec();
+    assert_eq!(errors[0].code, Code::E213SchemaRegistryResolutionFailed);
+    assert_eq!(
+        errors[0].suggestion.as_deref(),
+        Some("'z-value' is declared by 'z', outside the selection: apply that first, or everything")
+    );
 }
 
 #[test]
