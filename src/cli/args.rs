@@ -104,10 +104,47 @@ pub struct ProjectArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Init(commands::init::InitArgs),
+    Validate(commands::validate::ValidateArgs),
+    Compile(commands::compile::CompileArgs),
+    Build(commands::build::BuildArgs),
+    Plan(commands::plan::PlanArgs),
+    Apply(commands::apply::ApplyArgs),
+    Review(commands::review::ReviewArgs),
+    Diff(commands::diff::DiffArgs),
+    Status(commands::status::StatusArgs),
+    List(commands::list::ListArgs),
+    Show(commands::show::ShowArgs),
+    Lineage(commands::lineage::LineageArgs),
+    /// Environments of the project
+    #[command(subcommand)]
+    Envs(EnvsCommand),
+    /// Documents about the project
+    #[command(subcommand)]
+    Docs(DocsCommand),
+    /// Recorded deployment state
+    #[command(subcommand)]
+    State(StateCommand),
     Explain(commands::explain::ExplainArgs),
     Completion(commands::completion::CompletionArgs),
     Version(commands::version::VersionArgs),
     Man(commands::man::ManArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EnvsCommand {
+    List(commands::envs::ListArgs),
+    Show(commands::envs::ShowArgs),
+    Diff(commands::envs::DiffArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DocsCommand {
+    Schema(commands::docs_schema::SchemaArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StateCommand {
+    Status(commands::state_status::StateStatusArgs),
 }
 
 impl Command {
@@ -115,6 +152,22 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Init(_) => "init",
+            Self::Validate(_) => "validate",
+            Self::Compile(_) => "compile",
+            Self::Build(_) => "build",
+            Self::Plan(_) => "plan",
+            Self::Apply(_) => "apply",
+            Self::Review(_) => "review",
+            Self::Diff(_) => "diff",
+            Self::Status(_) => "status",
+            Self::List(_) => "list",
+            Self::Show(_) => "show",
+            Self::Lineage(_) => "lineage",
+            Self::Envs(EnvsCommand::List(_)) => "envs list",
+            Self::Envs(EnvsCommand::Show(_)) => "envs show",
+            Self::Envs(EnvsCommand::Diff(_)) => "envs diff",
+            Self::Docs(DocsCommand::Schema(_)) => "docs schema",
+            Self::State(StateCommand::Status(_)) => "state status",
             Self::Explain(_) => "explain",
             Self::Completion(_) => "completion",
             Self::Version(_) => "version",

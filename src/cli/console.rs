@@ -78,3 +78,8 @@ fn output_failed(context: &Context, error: &io::Error) -> u8 {
     }
     exit::FAILURE
 }
+
+/// Replaces the screen of a terminal, for a command that repeats itself.
+pub fn write_screen(text: &str) {
+    let _ = write_stdout(format!("\u{1b}[2J\u{1b}[H{text}").as_bytes());
+}

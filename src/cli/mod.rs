@@ -3,9 +3,8 @@
 //! envelope, colour, exit codes, redaction, escaping) stands in this folder once, apart from the commands. Offline commands
 //! start no async runtime, and nothing is read before the arguments are understood.
 
-#![allow(dead_code)]
-
 mod args;
+mod artifact_files;
 mod commands;
 mod console;
 mod context;
@@ -14,11 +13,20 @@ mod doc;
 mod envelope;
 mod escape;
 mod files;
+mod gates;
+mod glob;
 mod lineage;
+mod live;
+mod logging;
 mod outcome;
 mod panic;
+mod plan_view;
+mod progress;
+mod project;
+mod prompt;
 mod sanitize;
 mod shell;
+mod signals;
 pub mod templates;
 mod usage;
 
@@ -27,7 +35,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command};
+use args::{Cli, Command, DocsCommand, EnvsCommand, StateCommand};
 use context::Context;
 use outcome::{CmdResult, Failure};
 
@@ -39,6 +47,7 @@ pub fn main() -> ExitCode {
         Err(error) => return ExitCode::from(usage::report(&argv, &error)),
     };
     let context = Context::read(&cli.global);
+    logging::start(&context);
     let (name, result) = match cli.command {
         None if cli.version => ("version", commands::version::run(&context)),
         None => ("streamt", Err(Failure::usage("a command is required").hint("streamt --help lists them"))),
@@ -54,6 +63,22 @@ pub fn main() -> ExitCode {
 fn run(context: &Context, command: Command) -> CmdResult {
     match command {
         Command::Init(args) => commands::init::run(context, &args),
+        Command::Validate(args) => commands::validate::run(context, &args),
+        Command::Compile(args) => commands::compile::run(context, &args),
+        Command::Build(args) => commands::build::run(context, &args),
+        Command::Plan(args) => commands::plan::run(context, &args),
+        Command::Apply(args) => commands::apply::run(context, &args),
+        Command::Review(args) => commands::review::run(context, &args),
+        Command::Diff(args) => commands::diff::run(context, &args),
+        Command::Status(args) => commands::status::run(context, &args),
+        Command::List(args) => commands::list::run(context, &args),
+        Command::Show(args) => commands::show::run(context, &args),
+        Command::Lineage(args) => commands::lineage::run(context, &args),
+        Command::Envs(EnvsCommand::List(args)) => commands::envs::list(context, &args),
+        Command::Envs(EnvsCommand::Show(args)) => commands::envs::show(context, &args),
+        Command::Envs(EnvsCommand::Diff(args)) => commands::envs::diff(context, &args),
+        Command::Docs(DocsCommand::Schema(args)) => commands::docs_schema::run(context, &args),
+        Command::State(StateCommand::Status(args)) => commands::state_status::run(context, &args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Completion(args) => commands::completion::run(&args),
         Command::Version(_) => commands::version::run(context),

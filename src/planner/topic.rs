@@ -32,7 +32,7 @@ pub struct TopicDiff {
 }
 
 impl TopicDiff {
-    pub(super) fn of(desired: &TopicArtifact, live: &TopicObservation) -> Self {
+    pub fn of(desired: &TopicArtifact, live: &TopicObservation) -> Self {
         if !live.exists {
             return Self::default();
         }
@@ -66,7 +66,7 @@ impl TopicDiff {
         }
     }
 
-    pub(super) fn changes(&self) -> Map<String, Value> {
+    pub fn changes(&self) -> Map<String, Value> {
         let mut changes = Map::new();
         if let Some(FromTo { from, to }) = &self.partitions {
             changes.insert("partitions".to_owned(), json!({"from": from, "to": to}));

@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::codes::{Code, Diagnostic, Page, find_page, pages, suggest};
+use crate::project::schema::describe;
 
 /// Explain an error code, a warning code, or a word of a plan
 ///
@@ -66,6 +67,9 @@ struct ListRow {
 pub fn run(args: &ExplainArgs) -> CmdResult {
     match (args.name.as_deref(), args.path.as_deref()) {
         (None, _) => Ok(list(args.family)),
+        (Some("yaml"), Some(path)) => explain_field(path),
+        (Some("yaml"), None) => Err(Failure::usage("`explain yaml` needs the path of a field")
+            .hint("For example: streamt explain yaml models.topic.partitions")),
         (Some(name), Some(_)) => Err(Failure::usage(format!("`explain {name}` takes no second argument"))),
         (Some(name), None) => explain(name),
     }
@@ -81,6 +85,31 @@ fn explain(name: &str) -> CmdResult {
     };
     let text = text(&page);
     Ok(Outcome::new(&data(page), text))
+}
+
+/// A field of the project files, as the JSON Schema knows it.
+fn explain_field(path: &str) -> CmdResult {
+    let field = describe(path).map_err(|error| Failure::new(error).exit(exit::USAGE))?;
+    let mut text = Doc::new();
+    text.line(Line::new().tone(Tone::Heading, field.path.as_str()).plain(format!(": {}", field.kind)));
+    if !field.description.is_empty() {
+        text.line(field.description);
+    }
+    let mut rows = vec![("required", if field.required { "yes" } else { "no" }.to_owned())];
+    if let Some(default) = &field.default {
+        rows.push(("default", default.to_string()));
+    }
+    if !field.values.is_empty() {
+        rows.push(("values", field.values.join(", ")));
+    }
+    rows.extend(field.minimum.map(|minimum| ("minimum", minimum.to_string())));
+    rows.extend(field.maximum.map(|maximum| ("maximum", maximum.to_string())));
+    if !field.fields.is_empty() {
+        rows.push(("fields", field.fields.join(", ")));
+    }
+    rows.push(("wrong value", field.code.to_string()));
+    text.pairs(2, rows);
+    Ok(Outcome::new(&field, text))
 }
 
 fn family(code: &str) -> Option<String> {

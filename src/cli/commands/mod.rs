@@ -1,7 +1,21 @@
 //! The commands.
 
+pub mod apply;
+pub mod build;
+pub mod compile;
 pub mod completion;
+pub mod diff;
+pub mod docs_schema;
+pub mod envs;
 pub mod explain;
 pub mod init;
+pub mod lineage;
+pub mod list;
 pub mod man;
+pub mod plan;
+pub mod review;
+pub mod show;
+pub mod state_status;
+pub mod status;
+pub mod validate;
 pub mod version;

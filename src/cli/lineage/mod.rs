@@ -1,8 +1,6 @@
 //! The project graph in five forms: a tree for terminals, JSON, Mermaid, DOT and a picture. Pure; it promises the same
 //! bytes for the same project, and an end on any graph, cyclic ones included.
 
-#![allow(unused_imports)]
-
 mod ascii;
 mod graph;
 mod layout;

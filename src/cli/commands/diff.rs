@@ -1,0 +1,200 @@
+//! `streamt diff`: declared topics against the live ones.
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::args::ProjectArgs;
+use crate::cli::context::Context;
+use crate::cli::doc::{Doc, Line, Tone};
+use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
+use crate::cli::{live, project};
+use crate::codes::{Code, Diagnostic};
+use crate::compiler::Compiled;
+use crate::compiler::artifact::{OwnerType, TopicArtifact};
+use crate::messages::read::ReadRequest;
+use crate::planner::observation::TopicObservation;
+use crate::planner::topic::TopicDiff;
+
+/// Compare the declared topics with the live ones
+#[derive(Debug, Args)]
+pub struct DiffArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Exit 0 without differences, 2 with differences
+    #[arg(long)]
+    detailed_exitcode: bool,
+}
+
+#[derive(Serialize)]
+struct DiffData {
+    resources: Vec<Row>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    NotDeployed,
+    Drift,
+    InSync,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Row {
+    Model {
+        name: String,
+        topic: String,
+        status: Status,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        diffs: Vec<Difference>,
+    },
+    Source {
+        name: String,
+        topic: String,
+        exists: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        partitions: Option<u32>,
+    },
+}
+
+#[derive(Serialize)]
+pub struct Difference {
+    field: String,
+    declared: Value,
+    actual: Value,
+}
+
+pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
+    let opened = project::open(context, &args.project)?;
+    let (compiled, warnings) = project::checked(opened)?;
+    let mut request = ReadRequest::new(compiled.project.clone());
+    let models = model_topics(&compiled);
+    request.topics = models.iter().map(|topic| topic.name.clone()).collect();
+    request.topics.extend(compiled.project.sources.iter().map(|source| source.topic.clone()));
+    request.topics.sort();
+    request.topics.dedup();
+    let seen = match request.topics.is_empty() {
+        true => None,
+        false => live::read(context, "diff", request)?.topics,
+    };
+    let live_topics = match seen {
+        None => Default::default(),
+        Some(Ok(topics)) => topics,
+        Some(Err(error)) => return Err(unreadable(error).warn(warnings)),
+    };
+    let absent = |name: &str| TopicObservation::absent(name);
+    let mut rows: Vec<Row> = (models.iter())
+        .map(|topic| model_row(topic, live_topics.get(&topic.name).unwrap_or(&absent(&topic.name))))
+        .collect();
+    rows.extend(compiled.project.sources.iter().map(|source| {
+        let live = live_topics.get(&source.topic);
+        Row::Source {
+            name: source.name.clone(),
+            topic: source.topic.clone(),
+            exists: live.is_some_and(|live| live.exists),
+            partitions: live.and_then(|live| live.partitions),
+        }
+    }));
+    let differs = rows.iter().any(|row| match row {
+        Row::Model { status, .. } => *status != Status::InSync,
+        Row::Source { exists, .. } => !exists,
+    });
+    let data = DiffData { resources: rows };
+    let code = if args.detailed_exitcode && differs { exit::CHANGES } else { exit::OK };
+    Ok(Outcome::new(&data, text(&data)).warn(warnings).exit(code))
+}
+
+/// The code of a classified failure stays; any other read failure is E523.
+fn unreadable(error: Diagnostic) -> Failure {
+    let classified = matches!(
+        error.code,
+        Code::E404AuthFailed | Code::E405SslError | Code::E406ConnectionRefused | Code::E208MissingConfig
+    );
+    let unavailable = error.code == Code::E406ConnectionRefused;
+    let error = match classified {
+        true => error,
+        false => Diagnostic { code: Code::E523DiffObservationFailed, ..error },
+    };
+    let failure = Failure::new(error);
+    match unavailable {
+        true => failure.data(&json!({ "resources": [], "warning": "kafka_unavailable" })),
+        false => failure,
+    }
+}
+
+fn model_topics(compiled: &Compiled) -> Vec<&TopicArtifact> {
+    let models = compiled.artifacts.topics.iter().filter(|topic| topic.ownership.owner_type == OwnerType::Model);
+    let mut topics: Vec<&TopicArtifact> = models.collect();
+    topics.sort_by(|a, b| a.ownership.name.cmp(&b.ownership.name));
+    topics
+}
+
+/// Fields that differ, secrets masked as in a plan.
+pub fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Difference> {
+    let diff = TopicDiff::of(topic, live);
+    let row = |field: String, actual: Value, declared: Value| Difference { field, declared, actual };
+    let mut rows = Vec::new();
+    for change in [&diff.partitions, &diff.reduction].into_iter().flatten() {
+        rows.push(row("partitions".to_owned(), json!(change.from), json!(change.to)));
+    }
+    if let Some(change) = &diff.replication_factor {
+        rows.push(row("replication_factor".to_owned(), json!(change.from), json!(change.to)));
+    }
+    for (field, change) in diff.changes() {
+        if field.starts_with("config.") {
+            let side = |name: &str| change.get(name).cloned().unwrap_or_else(|| change.clone());
+            rows.push(row(field.clone(), side("from"), side("to")));
+        }
+    }
+    rows
+}
+
+fn model_row(topic: &TopicArtifact, live: &TopicObservation) -> Row {
+    let diffs = if live.exists { differences(topic, live) } else { Vec::new() };
+    let status = match (live.exists, diffs.is_empty()) {
+        (false, _) => Status::NotDeployed,
+        (true, true) => Status::InSync,
+        (true, false) => Status::Drift,
+    };
+    Row::Model { name: topic.ownership.name.clone(), topic: topic.name.clone(), status, diffs }
+}
+
+fn text(data: &DiffData) -> Doc {
+    let mut doc = Doc::new();
+    for row in &data.resources {
+        match row {
+            Row::Model { name, topic, status, diffs } => {
+                let (sign, tone, word) = match status {
+                    Status::NotDeployed => ("+", Tone::Create, "not deployed"),
+                    Status::Drift => ("~", Tone::Update, "drift"),
+                    Status::InSync => ("=", Tone::Unchanged, "in sync"),
+                };
+                doc.line(Line::new().tone(tone, format!("{sign} model {name}")).plain(format!(" ({topic}): {word}")));
+                let shown = |value: &Value| match value {
+                    Value::Null => "(not set)".to_owned(),
+                    Value::String(text) => text.clone(),
+                    Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+                };
+                doc.pairs(
+                    4,
+                    diffs.iter().map(|d| (d.field.clone(), format!("{} -> {}", shown(&d.actual), shown(&d.declared)))),
+                );
+            }
+            Row::Source { name, topic, exists, partitions } => {
+                let found = match (exists, partitions) {
+                    (true, Some(count)) => format!("exists, {count} partitions"),
+                    (true, None) => "exists".to_owned(),
+                    (false, _) => "missing".to_owned(),
+                };
+                let tone = if *exists { Tone::Unchanged } else { Tone::Delete };
+                doc.line(Line::new().tone(tone, format!("= source {name}")).plain(format!(" ({topic}): {found}")));
+            }
+        }
+    }
+    if data.resources.is_empty() {
+        doc.line("No topics are declared.");
+    }
+    doc
+}

@@ -1,0 +1,214 @@
+//! `streamt show`: one declaration, with what is derived from it.
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use crate::cli::args::ProjectArgs;
+use crate::cli::context::Context;
+use crate::cli::doc::Doc;
+use crate::cli::lineage::Graph;
+use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
+use crate::cli::project;
+use crate::codes::Code;
+use crate::compiler::ResolvedModel;
+use crate::project::Project;
+use crate::project::model::{Exposure, Model, Reference, Source, Test};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ShownType {
+    Source,
+    Model,
+    Test,
+    Exposure,
+}
+
+/// Show one source, model, test or exposure
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    pub project: ProjectArgs,
+
+    /// What it is
+    #[arg(value_enum, value_name = "TYPE")]
+    pub shown: ShownType,
+
+    /// Its name
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+pub fn run(context: &Context, args: &ShowArgs) -> CmdResult {
+    let opened = project::open(context, &args.project)?;
+    let project = &opened.project;
+    let (models, graph) = project::graph(project);
+    let data = describe(project, &models, &graph, args)?;
+    Ok(Outcome::new(&data, text(&data)).warn(opened.warnings))
+}
+
+fn find<'a, T>(list: &'a [T], name: &str, own: fn(&T) -> &str, code: Code, noun: &str) -> Result<&'a T, Failure> {
+    list.iter()
+        .find(|entry| own(entry) == name)
+        .ok_or_else(|| project::not_found(code, noun, name, list.iter().map(own)))
+}
+
+fn describe(
+    project: &Project,
+    models: &[ResolvedModel],
+    graph: &Graph,
+    args: &ShowArgs,
+) -> Result<Map<String, Value>, Failure> {
+    let name = args.name.as_str();
+    let data = match args.shown {
+        ShownType::Source => {
+            let own: fn(&Source) -> &str = |source| &source.name;
+            source(find(&project.sources, name, own, Code::E101SourceNotFound, "source")?, graph)
+        }
+        ShownType::Model => {
+            let own: fn(&Model) -> &str = |model| &model.name;
+            let model = find(&project.models, name, own, Code::E102ModelNotFound, "model")?;
+            describe_model(model, models.iter().find(|resolved| resolved.name == name), graph)
+        }
+        ShownType::Test => {
+            let own: fn(&Test) -> &str = |test| &test.name;
+            let test = find(&project.tests, name, own, Code::E107TestModelNotFound, "test")?;
+            json!({
+                "resource_type": "test", "name": test.name, "model": test.model,
+                "type": outcome::json(&test.test_type), "assertions": test.assertions, "sample_size": test.sample_size,
+            })
+        }
+        ShownType::Exposure => {
+            let own: fn(&Exposure) -> &str = |exposure| &exposure.name;
+            exposure(find(&project.exposures, name, own, Code::E108ExposureModelNotFound, "exposure")?)
+        }
+    };
+    Ok(match data {
+        Value::Object(map) => map,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
+    })
+}
+
+fn neighbours(graph: &Graph, name: &str) -> (Vec<String>, Vec<String>) {
+    match graph.find(name) {
+        Some(index) => (graph.nodes[index].upstream.clone(), graph.nodes[index].downstream.clone()),
+        None => (Vec::new(), Vec::new()),
+    }
+}
+
+fn source(source: &Source, graph: &Graph) -> Value {
+    let (_, downstream) = neighbours(graph, &source.name);
+    let columns: Vec<Value> = (source.columns.iter())
+        .map(|c| json!({"name": c.name, "type": c.data_type, "classification": c.classification}))
+        .collect();
+    json!({
+        "resource_type": "source", "name": source.name, "topic": source.topic, "description": source.description,
+        "owner": source.owner, "tags": source.tags, "has_schema": source.schema.is_some(),
+        "schema_format": source.schema.as_ref().and_then(|schema| schema.format),
+        "columns": columns, "downstream": downstream,
+        "event_time": source.event_time.as_ref().map(|time| json!({"column": time.column})),
+    })
+}
+
+fn describe_model(model: &Model, resolved: Option<&ResolvedModel>, graph: &Graph) -> Value {
+    let (upstream, downstream) = neighbours(graph, &model.name);
+    let materialized = resolved.map(|resolved| resolved.materialized).or(model.materialized);
+    let mut data = Map::new();
+    let mut set = |key: &str, value: Value| {
+        data.insert(key.to_owned(), value);
+    };
+    set("resource_type", json!("model"));
+    set("name", json!(model.name));
+    set("materialized", json!(materialized));
+    set("description", json!(model.description));
+    set("sql", json!(model.sql));
+    set("upstream", json!(upstream));
+    set("downstream", json!(downstream));
+    set("tags", json!(model.tags));
+    set("access", json!(model.access));
+    set("group", json!(model.group));
+    set("owner", json!(model.owner));
+    if let Some(flink) = &model.flink {
+        set(
+            "flink",
+            json!({
+                "parallelism": flink.parallelism, "checkpoint_interval_ms": flink.checkpoint_interval_ms,
+                "state_ttl_ms": flink.state_ttl_ms,
+            }),
+        );
+    }
+    if let Some(topic) = &model.topic {
+        set(
+            "topic",
+            json!({
+                "name": model.topic_name(), "partitions": topic.partitions, "replication_factor": topic.replication_factor,
+            }),
+        );
+    }
+    if let Some(contract) = &model.contract {
+        set("contract", json!({"enforced": contract.enforced, "columns": contract.columns}));
+    }
+    if let Some(sql) = resolved.and_then(|resolved| resolved.sql.as_ref()).filter(|_| model.macro_name.is_some()) {
+        set("compiled_sql", json!(sql));
+    }
+    Value::Object(data)
+}
+
+fn exposure(exposure: &Exposure) -> Value {
+    let references = |list: &[Option<Reference>]| outcome::json(&list.iter().flatten().collect::<Vec<_>>());
+    json!({
+        "resource_type": "exposure", "name": exposure.name, "type": outcome::json(&exposure.exposure_type),
+        "description": exposure.description, "owner": exposure.owner, "role": exposure.role,
+        "consumes": references(&exposure.consumes), "produces": references(&exposure.produces),
+        "depends_on": references(&exposure.depends_on), "consumer_group": exposure.consumer_group,
+        "columns": exposure.columns, "repo": exposure.repo,
+    })
+}
+
+/// Key by key; SQL as a block, lists of maps one a line.
+fn text(data: &Map<String, Value>) -> Doc {
+    let mut doc = Doc::new();
+    let word = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    };
+    let (kind, name) = (word(&data["resource_type"]), word(&data["name"]));
+    doc.heading(format!("{kind} {name}"));
+    for (key, value) in data.iter().skip(2) {
+        match value {
+            Value::Null => {}
+            Value::Array(items) if items.is_empty() => {}
+            Value::String(sql) if key == "sql" || key == "compiled_sql" => {
+                doc.line(format!("  {key}:")).text(4, sql.trim_end().to_owned());
+            }
+            Value::Array(items) if items.iter().all(Value::is_string) => {
+                doc.line(format!("  {key}: {}", items.iter().map(word).collect::<Vec<_>>().join(", ")));
+            }
+            Value::Array(items) => {
+                doc.line(format!("  {key}:"));
+                for item in items {
+                    doc.line(format!("    - {}", flat(item)));
+                }
+            }
+            Value::Object(_) => {
+                doc.line(format!("  {key}: {}", flat(value)));
+            }
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                doc.line(format!("  {key}: {}", word(value)));
+            }
+        }
+    }
+    doc
+}
+
+fn flat(value: &Value) -> String {
+    let Value::Object(map) = value else { return value.to_string() };
+    let parts: Vec<String> = (map.iter())
+        .filter(|(_, part)| !part.is_null())
+        .map(|(key, part)| match part {
+            Value::String(text) => format!("{key} {text}"),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+                format!("{key} {part}")
+            }
+        })
+        .collect();
+    parts.join(", ")
+}

@@ -1,0 +1,439 @@
+//! `streamt status`: whether what is declared exists, and looks as declared.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::cli::args::ProjectArgs;
+use crate::cli::context::Context;
+use crate::cli::doc::{Doc, Line, Tone};
+use crate::cli::glob::Glob;
+use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
+use crate::cli::{console, live, project};
+use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::Compiled;
+use crate::compiler::artifact::{Kind, SchemaArtifact, TopicArtifact};
+use crate::messages::read::{ReadOutcome, ReadRequest};
+use crate::planner::observation::{ConsumerEvidence, EvidenceStatus, SchemaObservation, TopicObservation};
+use crate::planner::topic::TopicDiff;
+use crate::project::model::OwnershipMode;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Show whether the declared resources exist and look as declared
+#[derive(Debug, Args)]
+pub struct StatusArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Also the consumer groups of the topics, with their lag
+    #[arg(long)]
+    consumer_groups: bool,
+
+    /// Also sources and other external resources
+    #[arg(long)]
+    include_external: bool,
+
+    /// Fail when anything is missing, drifted or not readable
+    #[arg(long)]
+    health: bool,
+
+    /// The bare data object instead of text
+    #[arg(long, value_enum, default_value = "text")]
+    format: Format,
+
+    /// Only resources whose physical name matches
+    #[arg(long, value_name = "GLOB")]
+    filter: Option<String>,
+
+    /// Repeat every N seconds, on a terminal
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    watch: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct StatusData {
+    project: String,
+    schemas: Vec<SchemaRow>,
+    topics: Vec<TopicRow>,
+    flink_jobs: Vec<Value>,
+    connectors: Vec<Value>,
+    gateway_rules: Vec<Value>,
+    observation_scope: &'static str,
+    external_resources: Vec<ExternalRow>,
+    source_topics: Vec<SourceRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consumer_groups: Option<Vec<GroupRow>>,
+}
+
+#[derive(Serialize)]
+struct SchemaRow {
+    subject: String,
+    exists: Option<bool>,
+    version: Option<u32>,
+    schema_type: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum TopicStatus {
+    Ok,
+    Missing,
+    Drift,
+    Unknown,
+}
+
+#[derive(Serialize)]
+struct TopicRow {
+    name: String,
+    exists: Option<bool>,
+    partitions: Option<u32>,
+    replication_factor: Option<u16>,
+    status: TopicStatus,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    drifts: Vec<DriftRow>,
+}
+
+#[derive(Serialize)]
+struct DriftRow {
+    field: String,
+    actual: Value,
+    desired: Value,
+}
+
+#[derive(Serialize)]
+struct SourceRow {
+    name: String,
+    topic: String,
+    exists: Option<bool>,
+    partitions: Option<u32>,
+    observation: &'static str,
+}
+
+#[derive(Serialize)]
+struct ExternalRow {
+    kind: Kind,
+    name: String,
+    observation: &'static str,
+}
+
+#[derive(Serialize)]
+struct GroupRow {
+    group_id: String,
+    topics: Vec<GroupTopic>,
+}
+
+#[derive(Serialize)]
+struct GroupTopic {
+    topic: String,
+    total_lag: u64,
+}
+
+/// What the filter keeps of the declarations.
+struct Scope<'a> {
+    topics: Vec<&'a TopicArtifact>,
+    schemas: Vec<&'a SchemaArtifact>,
+    sources: Vec<(&'a str, &'a str)>,
+    external: Vec<(Kind, &'a str)>,
+}
+
+pub fn run(context: &Context, args: &StatusArgs) -> CmdResult {
+    match args.watch {
+        None => once(context, args),
+        Some(_) if context.json || !context.stdout.terminal => {
+            Err(Failure::usage("--watch needs text on a terminal").hint("Leave --watch out"))
+        }
+        Some(seconds) => loop {
+            let outcome = once(context, args)?;
+            console::write_screen(&outcome.text.render(context.stdout.colour));
+            std::thread::sleep(Duration::from_secs(seconds));
+        },
+    }
+}
+
+fn once(context: &Context, args: &StatusArgs) -> CmdResult {
+    let filter = args.filter.as_deref().map(Glob::new);
+    let opened = project::open(context, &args.project)?;
+    let (compiled, mut warnings) = project::checked(opened)?;
+    let scope = scope(&compiled, filter.as_ref());
+    let mut request = ReadRequest::new(compiled.project.clone());
+    request.topics = scope.topics.iter().map(|topic| topic.name.clone()).collect();
+    if args.include_external {
+        request.topics.extend(scope.sources.iter().map(|(_, topic)| (*topic).to_owned()));
+        let external = scope.external.iter().filter(|(kind, _)| *kind == Kind::Topic);
+        request.topics.extend(external.map(|(_, name)| (*name).to_owned()));
+        request.topics.sort();
+        request.topics.dedup();
+    }
+    request.subjects = scope.schemas.iter().map(|schema| schema.subject.clone()).collect();
+    if args.consumer_groups {
+        request.consumed = request.topics.clone();
+    }
+    let nothing = request.topics.is_empty() && request.subjects.is_empty();
+    let seen = if nothing { ReadOutcome::default() } else { live::read(context, "status", request)? };
+    warnings.extend(not_observed(&compiled));
+    let (data, errors, healthy) = assemble(&compiled, &scope, args, seen, &mut warnings);
+    let text = match args.format {
+        Format::Text => text(&data),
+        Format::Json => Doc::document(format!("{}\n", serde_json::to_string_pretty(&data).unwrap_or_default())),
+    };
+    let outcome = Outcome::new(&data, text).warn(warnings);
+    if !errors.is_empty() {
+        return Err(outcome.fail(errors));
+    }
+    if args.health && !healthy {
+        let exit = outcome.exit(crate::cli::outcome::exit::FAILURE);
+        return Ok(exit);
+    }
+    Ok(outcome)
+}
+
+fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
+    let keeps = |name: &str| filter.is_none_or(|filter| filter.matches(name));
+    let artifacts = &compiled.artifacts;
+    let ours = |mode: OwnershipMode| mode != OwnershipMode::External;
+    let external_topics = artifacts.topics.iter().filter(|topic| !ours(topic.ownership.mode));
+    let external_schemas = artifacts.schemas.iter().filter(|schema| !ours(schema.ownership.mode));
+    Scope {
+        topics: artifacts.topics.iter().filter(|topic| ours(topic.ownership.mode) && keeps(&topic.name)).collect(),
+        schemas: (artifacts.schemas.iter())
+            .filter(|schema| ours(schema.ownership.mode) && keeps(&schema.subject))
+            .collect(),
+        sources: (compiled.project.sources.iter())
+            .map(|source| (source.name.as_str(), source.topic.as_str()))
+            .filter(|(name, topic)| keeps(name) || keeps(topic))
+            .collect(),
+        external: external_schemas
+            .map(|schema| (Kind::Schema, schema.subject.as_str()))
+            .chain(external_topics.map(|topic| (Kind::Topic, topic.name.as_str())))
+            .filter(|(_, name)| keeps(name))
+            .collect(),
+    }
+}
+
+/// One warning for the processes that this version does not look at.
+fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
+    let artifacts = &compiled.artifacts;
+    let count = artifacts.flink_jobs.len()
+        + artifacts.connectors.len()
+        + artifacts.gateway_rules.len()
+        + artifacts.kafka_streams_jobs.len()
+        + compiled.not_compiled.len();
+    (count > 0).then(|| {
+        Diagnostic::new(
+            Code::W147ObservationIncomplete,
+            format!("{count} Flink jobs, connectors, Gateway rules or runner jobs are not looked at by this version"),
+        )
+    })
+}
+
+fn assemble(
+    compiled: &Compiled,
+    scope: &Scope<'_>,
+    args: &StatusArgs,
+    seen: ReadOutcome,
+    warnings: &mut Diagnostics,
+) -> (StatusData, Diagnostics, bool) {
+    let mut errors = Diagnostics::new();
+    let mut section = |section: Option<Result<_, Diagnostic>>| match section {
+        None => None,
+        Some(Ok(found)) => Some(found),
+        Some(Err(error)) => {
+            project::merge(&mut errors, [error]);
+            None
+        }
+    };
+    let live_topics = section(seen.topics);
+    let mut keep = |error: Diagnostic| project::merge(&mut errors, [error]);
+    let live_subjects = seen.subjects.and_then(|found| found.map_err(&mut keep).ok());
+    let consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
+    let topics: Vec<TopicRow> = (scope.topics.iter())
+        .map(|topic| topic_row(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name))))
+        .collect();
+    let schemas: Vec<SchemaRow> = (scope.schemas.iter())
+        .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
+        .collect();
+    let observed =
+        |topic: &str| live_topics.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
+    let sources: Vec<SourceRow> =
+        scope.sources.iter().map(|(name, topic)| source_row(name, topic, observed(topic))).collect();
+    let external = (scope.external.iter())
+        .map(|(kind, name)| ExternalRow {
+            kind: *kind,
+            name: (*name).to_owned(),
+            observation: if *kind == Kind::Topic && observed(name).is_some() { "verified" } else { "not_requested" },
+        })
+        .collect();
+    if let Some(evidence) = consumers.as_ref().filter(|evidence| evidence.status != EvidenceStatus::Verified) {
+        let reason = evidence.reason.as_deref().unwrap_or("some groups could not be read");
+        let message = format!("The consumer groups are not complete: {reason}");
+        warnings.push(Diagnostic::new(Code::W147ObservationIncomplete, message));
+    }
+    let healthy = topics.iter().all(|topic| topic.status == TopicStatus::Ok)
+        && schemas.iter().all(|schema| schema.exists == Some(true))
+        && sources.iter().all(|source| !args.include_external || source.exists == Some(true));
+    let data = StatusData {
+        project: compiled.project.name.clone(),
+        schemas,
+        topics,
+        flink_jobs: Vec::new(),
+        connectors: Vec::new(),
+        gateway_rules: Vec::new(),
+        observation_scope: if args.include_external { "managed_and_external" } else { "managed" },
+        external_resources: external,
+        source_topics: sources,
+        consumer_groups: args.consumer_groups.then(|| consumers.as_ref().map(group_rows).unwrap_or_default()),
+    };
+    (data, errors, healthy)
+}
+
+fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>) -> TopicRow {
+    let drifts = live.map(|live| drifts(topic, live)).unwrap_or_default();
+    TopicRow {
+        name: topic.name.clone(),
+        exists: live.map(|live| live.exists),
+        partitions: live.and_then(|live| live.partitions),
+        replication_factor: live.and_then(|live| live.replication_factor),
+        status: match live {
+            None => TopicStatus::Unknown,
+            Some(live) if !live.exists => TopicStatus::Missing,
+            Some(_) if drifts.is_empty() => TopicStatus::Ok,
+            Some(_) => TopicStatus::Drift,
+        },
+        drifts,
+    }
+}
+
+/// What differs from the declaration, secrets masked as in a plan.
+fn drifts(topic: &TopicArtifact, live: &TopicObservation) -> Vec<DriftRow> {
+    let diff = TopicDiff::of(topic, live);
+    let row = |field: &str, actual: Value, desired: Value| DriftRow { field: field.to_owned(), actual, desired };
+    let mut rows = Vec::new();
+    for change in [&diff.partitions, &diff.reduction].into_iter().flatten() {
+        rows.push(row("partitions", json!(change.from), json!(change.to)));
+    }
+    if let Some(change) = &diff.replication_factor {
+        rows.push(row("replication_factor", json!(change.from), json!(change.to)));
+    }
+    for (field, change) in diff.changes() {
+        if let Some(key) = field.strip_prefix("config.") {
+            match change.as_object() {
+                Some(sides) => rows.push(row(&format!("config.{key}"), sides["from"].clone(), sides["to"].clone())),
+                None => rows.push(row(&field, change.clone(), change)),
+            }
+        }
+    }
+    rows
+}
+
+fn schema_row(schema: &SchemaArtifact, live: Option<&SchemaObservation>) -> SchemaRow {
+    SchemaRow {
+        subject: schema.subject.clone(),
+        exists: live.map(|live| live.exists),
+        version: live.and_then(|live| live.version),
+        schema_type: live.and_then(|live| live.schema_type).map(|schema_type| schema_type.as_str()),
+    }
+}
+
+fn source_row(name: &str, topic: &str, live: Option<&TopicObservation>) -> SourceRow {
+    SourceRow {
+        name: name.to_owned(),
+        topic: topic.to_owned(),
+        exists: live.map(|live| live.exists),
+        partitions: live.and_then(|live| live.partitions),
+        observation: if live.is_some() { "verified" } else { "not_requested" },
+    }
+}
+
+fn group_rows(evidence: &ConsumerEvidence) -> Vec<GroupRow> {
+    let mut rows: Vec<GroupRow> = Vec::new();
+    for (topic, groups) in &evidence.groups {
+        for group in groups {
+            let entry = GroupTopic { topic: topic.clone(), total_lag: group.lag };
+            match rows.iter_mut().find(|row| row.group_id == group.group_id) {
+                Some(row) => row.topics.push(entry),
+                None => rows.push(GroupRow { group_id: group.group_id.clone(), topics: vec![entry] }),
+            }
+        }
+    }
+    rows.sort_by(|a, b| a.group_id.cmp(&b.group_id));
+    rows
+}
+
+fn number<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+fn existence(exists: Option<bool>) -> &'static str {
+    match exists {
+        None => "UNKNOWN",
+        Some(true) => "OK",
+        Some(false) => "MISSING",
+    }
+}
+
+fn text(data: &StatusData) -> Doc {
+    let mut doc = Doc::new();
+    doc.heading(format!("Project {}", data.project));
+    if !data.schemas.is_empty() {
+        doc.blank().table(
+            &["SCHEMA", "STATUS", "VERSION", "TYPE"],
+            (data.schemas.iter())
+                .map(|row| {
+                    let kind = row.schema_type.unwrap_or("-").to_owned();
+                    vec![row.subject.clone(), existence(row.exists).to_owned(), number(row.version), kind]
+                })
+                .collect(),
+        );
+    }
+    if !data.topics.is_empty() {
+        doc.blank().table(
+            &["TOPIC", "STATUS", "PARTITIONS", "REPLICATION"],
+            (data.topics.iter())
+                .map(|row| {
+                    let status = outcome::json(&row.status).as_str().unwrap_or_default().to_owned();
+                    vec![row.name.clone(), status, number(row.partitions), number(row.replication_factor)]
+                })
+                .collect(),
+        );
+        for row in data.topics.iter().filter(|row| !row.drifts.is_empty()) {
+            doc.line(Line::new().tone(Tone::Update, format!("~ {}", row.name)));
+            let shown = |value: &Value| match value {
+                Value::Null => "(not set)".to_owned(),
+                Value::String(text) => text.clone(),
+                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+            };
+            doc.pairs(
+                4,
+                (row.drifts.iter()).map(|drift| {
+                    let text = format!("{}, declared {}", shown(&drift.actual), shown(&drift.desired));
+                    (drift.field.clone(), text)
+                }),
+            );
+        }
+    }
+    if data.observation_scope == "managed_and_external" && !data.source_topics.is_empty() {
+        doc.blank().table(
+            &["SOURCE", "TOPIC", "STATUS", "PARTITIONS"],
+            (data.source_topics.iter())
+                .map(|row| {
+                    vec![row.name.clone(), row.topic.clone(), existence(row.exists).to_owned(), number(row.partitions)]
+                })
+                .collect(),
+        );
+    }
+    for group in data.consumer_groups.iter().flatten() {
+        doc.blank().heading(format!("Consumer group {}", group.group_id));
+        doc.table(
+            &["TOPIC", "LAG"],
+            group.topics.iter().map(|row| vec![row.topic.clone(), row.total_lag.to_string()]).collect(),
+        );
+    }
+    doc
+}

@@ -1,0 +1,80 @@
+//! Commands that talk to providers: a runtime for as long as the command lasts, progress on stderr, signals that stop it.
+
+use crate::actors::Runtime;
+use crate::codes::{Code, Diagnostic};
+use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
+use crate::messages::read::{ReadOutcome, ReadRequest};
+
+use super::context::Context;
+use super::outcome::{Failure, exit};
+use super::progress::Progress;
+use super::signals;
+
+pub fn plan(context: &Context, request: PlanRequest) -> Result<PlanOutcome, Failure> {
+    let session = Session::start(context, "plan")?;
+    let outcome = session.runtime.plan_blocking(request, session.control());
+    session.progress.finish();
+    outcome.map_err(failed)
+}
+
+pub fn apply(context: &Context, request: ApplyRequest) -> Result<ApplyOutcome, Failure> {
+    let session = Session::start(context, "apply")?;
+    let outcome = session.runtime.apply_blocking(request, session.control());
+    session.progress.finish();
+    Ok(outcome)
+}
+
+pub fn read(context: &Context, command: &'static str, request: ReadRequest) -> Result<ReadOutcome, Failure> {
+    let session = Session::start(context, command)?;
+    let outcome = session.runtime.read_blocking(request, session.control());
+    session.progress.finish();
+    match session.cancel.signal() {
+        None => Ok(outcome),
+        Some(signal) => Err(interrupted(signal)),
+    }
+}
+
+struct Session {
+    runtime: Runtime,
+    progress: Progress,
+    cancel: Cancel,
+}
+
+impl Session {
+    fn start(context: &Context, command: &'static str) -> Result<Self, Failure> {
+        let cancel = Cancel::new();
+        signals::listen(cancel.clone());
+        Ok(Self { runtime: Runtime::start()?, progress: Progress::new(context, command), cancel })
+    }
+
+    fn control(&self) -> Control {
+        Control { observer: self.progress.observer(), cancel: self.cancel.clone() }
+    }
+}
+
+pub fn exit_of(signal: Signal) -> u8 {
+    match signal {
+        Signal::Interrupt => exit::SIGINT,
+        Signal::Terminate => exit::SIGTERM,
+    }
+}
+
+fn interrupted(signal: Signal) -> Failure {
+    let error = Diagnostic::new(Code::E903Interrupted, "The command was interrupted; nothing was changed");
+    Failure::new(error).exit(exit_of(signal))
+}
+
+/// A plan that could not be made.
+fn failed(failure: crate::messages::operation::Failure) -> Failure {
+    let mut failed = Failure::from(failure.diagnostics);
+    if let Some(saved) = failure.saved {
+        failed = failed.data(&serde_json::json!({ "plan_file": saved.display().to_string() }));
+    }
+    match failure.signal {
+        None => failed,
+        Some(signal) if failed.errors.is_empty() => {
+            Failure { data: failed.data, warnings: failed.warnings, ..interrupted(signal) }
+        }
+        Some(signal) => failed.exit(exit_of(signal)),
+    }
+}

@@ -1,0 +1,102 @@
+//! From `--project-dir` and `--env` to a project, its graph and its artifacts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
+use crate::compiler::resolve::resolve;
+use crate::compiler::{Compiled, Dag, ResolvedModel, compile};
+use crate::project::{DiskFs, EnvironmentInput, Project, load};
+use crate::validate::validate;
+
+use super::args::ProjectArgs;
+use super::context::Context;
+use super::lineage::Graph;
+use super::outcome::Failure;
+use super::shell;
+
+/// A loaded project and what loading it had to say.
+#[derive(Debug)]
+pub struct Opened {
+    pub project: Arc<Project>,
+    pub warnings: Diagnostics,
+}
+
+/// Canonical project directory; exit 2 when there is none.
+pub fn directory(context: &Context, args: &ProjectArgs) -> Result<DiskFs, Failure> {
+    let path: PathBuf = context.directory.join(&args.project_dir);
+    DiskFs::open(&path).map_err(|error| {
+        Failure::usage(format!("--project-dir {} cannot be opened: {}", path.display(), error.kind()))
+            .hint("Name the directory that holds stream_project.yml; streamt init starts a new one")
+    })
+}
+
+pub fn input(context: &Context, args: &ProjectArgs) -> EnvironmentInput {
+    EnvironmentInput { variables: context.variables.clone(), requested: args.env.clone() }
+}
+
+/// Loads the project: E501, E502, E503.
+pub fn open(context: &Context, args: &ProjectArgs) -> Result<Opened, Failure> {
+    let fs = directory(context, args)?;
+    let loaded = load(&fs, &input(context, args))?;
+    Ok(Opened { project: Arc::new(loaded.project), warnings: loaded.warnings })
+}
+
+/// Validates and compiles what was opened. The errors of all passes come together; warnings are in the order of the passes.
+pub fn checked(opened: Opened) -> Result<(Arc<Compiled>, Diagnostics), Failure> {
+    let mut warnings = opened.warnings;
+    let findings = validate(&opened.project);
+    let failed = findings.has_errors();
+    let (errors, more): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
+    merge(&mut warnings, more);
+    if failed {
+        return Err(Failure::new(errors).warn(warnings));
+    }
+    match compile(opened.project) {
+        Ok(compiled) => {
+            merge(&mut warnings, compiled.warnings.iter().cloned());
+            Ok((Arc::new(compiled), warnings))
+        }
+        Err(findings) => Err(Failure::from(findings).warn(warnings)),
+    }
+}
+
+/// Adds what is not there yet: two passes may report the same finding.
+pub fn merge(into: &mut Diagnostics, more: impl IntoIterator<Item = Diagnostic>) {
+    for finding in more {
+        if !into.iter().any(|known| *known == finding) {
+            into.push(finding);
+        }
+    }
+}
+
+/// The resolved models and the graph; what is wrong with the models does not keep them from being shown.
+pub fn graph(project: &Project) -> (Vec<ResolvedModel>, Graph) {
+    let (models, _) = resolve(project);
+    let graph = Graph::new(Dag::build(project, &models).nodes.into_values());
+    (models, graph)
+}
+
+/// E101, E102, E107 or E108 for a name that is not declared.
+pub fn not_found<'a>(code: Code, noun: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+    let mut title = noun.to_owned();
+    title[..1].make_ascii_uppercase();
+    Failure::new(
+        Diagnostic::new(code, format!("{title} '{name}' not found")).suggest_opt(suggest::hint(name, noun, known)),
+    )
+}
+
+/// `streamt COMMAND` with the resolved directory and the environment, ready to paste.
+pub fn next_command(project: &Project, command: &str) -> String {
+    let directory = shell::quote(&project.root.display().to_string());
+    let environment = match project.environment.requested() {
+        Some(name) => format!(" --env {}", shell::quote(name)),
+        None => String::new(),
+    };
+    format!("streamt {command} --project-dir {directory}{environment}")
+}
+
+/// The fixed place of a reviewed plan.
+pub fn reviewed_plan_path(project: &Project) -> PathBuf {
+    project.root.join(".streamt").join("reviewed-plan.json")
+}
