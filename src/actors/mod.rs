@@ -8,6 +8,7 @@ mod lock;
 mod provider;
 mod registry;
 mod runtime;
+mod schema_check;
 pub mod schema_registry;
 mod status;
 mod store;

@@ -2,6 +2,7 @@
 //! process may hold several and drop them in any order; nothing is global.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -10,12 +11,14 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Resp
 
 use super::coordinator::{Coordinator, RunApply, RunPlan, Surroundings};
 use super::registry::Registry;
+use super::schema_check::{self, AskSchemas};
 use super::{status, store};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::state::store::Snapshot;
+use crate::validate::{SchemaAnswer, SchemaQuestion};
 
 /// Starts one coordinator and one lock actor for each operation; provider actors are shared.
 struct Supervisor {
@@ -55,6 +58,14 @@ impl Handler<RunApply> for Supervisor {
     fn handle(&mut self, message: RunApply, _: &mut Self::Context) -> Self::Result {
         let coordinator = self.coordinator();
         Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| ended_apply()) })
+    }
+}
+
+impl Handler<AskSchemas> for Supervisor {
+    type Result = ResponseFuture<<AskSchemas as Message>::Result>;
+
+    fn handle(&mut self, message: AskSchemas, _: &mut Self::Context) -> Self::Result {
+        Box::pin(schema_check::ask(Rc::clone(&self.providers), message))
     }
 }
 
@@ -141,6 +152,16 @@ impl Runtime {
     /// [`Self::observe`] for a caller without an executor.
     pub fn observe_blocking(&self, request: ObserveRequest, control: Control) -> Observed {
         self.block_on(RunObserve { request, control }).unwrap_or_else(ended_observation)
+    }
+
+    /// Asks the project's schema registry about subjects that it only reads. Blocks.
+    pub fn ask_schemas_blocking(
+        &self,
+        project: Arc<Project>,
+        questions: Vec<SchemaQuestion>,
+        control: Control,
+    ) -> Vec<(SchemaQuestion, SchemaAnswer)> {
+        self.block_on(AskSchemas { project, questions, control }).unwrap_or_default()
     }
 
     fn block_on<M>(&self, message: M) -> Option<M::Result>

@@ -1,9 +1,13 @@
 //! Commands that talk to providers: a runtime for as long as the command lasts, progress on stderr, signals that stop it.
 
+use std::sync::Arc;
+
 use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
-use crate::messages::read::{ReadOutcome, ReadRequest};
+use crate::messages::status::{ObserveRequest, Observed};
+use crate::project::Project;
+use crate::validate::{SchemaAnswer, SchemaQuestion};
 
 use super::context::Context;
 use super::outcome::{Failure, exit};
@@ -24,14 +28,20 @@ pub fn apply(context: &Context, request: ApplyRequest) -> Result<ApplyOutcome, F
     Ok(outcome)
 }
 
-pub fn read(context: &Context, command: &'static str, request: ReadRequest) -> Result<ReadOutcome, Failure> {
+pub fn observe(context: &Context, command: &'static str, request: ObserveRequest) -> Result<Observed, Failure> {
     let session = Session::start(context, command)?;
-    let outcome = session.runtime.read_blocking(request, session.control());
-    session.progress.finish();
-    match session.cancel.signal() {
-        None => Ok(outcome),
-        Some(signal) => Err(interrupted(signal)),
-    }
+    let observed = session.runtime.observe_blocking(request, session.control());
+    session.uninterrupted(observed)
+}
+
+pub fn ask_schemas(
+    context: &Context,
+    project: Arc<Project>,
+    questions: Vec<SchemaQuestion>,
+) -> Result<Vec<(SchemaQuestion, SchemaAnswer)>, Failure> {
+    let session = Session::start(context, "validate")?;
+    let answers = session.runtime.ask_schemas_blocking(project, questions, session.control());
+    session.uninterrupted(answers)
 }
 
 struct Session {
@@ -45,6 +55,15 @@ impl Session {
         let cancel = Cancel::new();
         signals::listen(cancel.clone());
         Ok(Self { runtime: Runtime::start()?, progress: Progress::new(context, command), cancel })
+    }
+
+    /// The answers to reads, unless a signal cut them short.
+    fn uninterrupted<T>(&self, answers: T) -> Result<T, Failure> {
+        self.progress.finish();
+        match self.cancel.signal() {
+            None => Ok(answers),
+            Some(signal) => Err(interrupted(signal)),
+        }
     }
 
     fn control(&self) -> Control {

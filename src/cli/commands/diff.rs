@@ -12,9 +12,11 @@ use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::{OwnerType, TopicArtifact};
-use crate::messages::read::ReadRequest;
+use crate::messages::status::ObserveRequest;
 use crate::planner::observation::TopicObservation;
 use crate::planner::topic::TopicDiff;
+
+use super::status;
 
 /// Compare the declared topics with the live ones
 #[derive(Debug, Args)]
@@ -60,7 +62,7 @@ enum Row {
 }
 
 #[derive(Serialize)]
-pub struct Difference {
+struct Difference {
     field: String,
     declared: Value,
     actual: Value,
@@ -68,28 +70,36 @@ pub struct Difference {
 
 pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     let opened = project::open(context, &args.project)?;
-    let (compiled, warnings) = project::checked(opened)?;
-    let mut request = ReadRequest::new(compiled.project.clone());
+    let (compiled, mut warnings) = project::checked(opened)?;
     let models = model_topics(&compiled);
-    request.topics = models.iter().map(|topic| topic.name.clone()).collect();
-    request.topics.extend(compiled.project.sources.iter().map(|source| source.topic.clone()));
-    request.topics.sort();
-    request.topics.dedup();
-    let seen = match request.topics.is_empty() {
-        true => None,
-        false => live::read(context, "diff", request)?.topics,
+    let request = ObserveRequest {
+        project: compiled.project.clone(),
+        topics: models.iter().map(|topic| topic.name.clone()).collect(),
+        source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
+        subjects: Vec::new(),
+        consumers: false,
     };
-    let live_topics = match seen {
-        None => Default::default(),
-        Some(Ok(topics)) => topics,
-        Some(Err(error)) => return Err(unreadable(error).warn(warnings)),
+    let mut configs_read = true;
+    let (live_topics, live_sources) = match request.topics.is_empty() && request.source_topics.is_empty() {
+        true => Default::default(),
+        false => {
+            let seen = live::observe(context, "diff", request)?;
+            let before = warnings.clone();
+            let failed = |error| unreadable(error).warn(before.clone());
+            let topics = seen.topics.map_err(failed)?;
+            if !topics.configs_read {
+                warnings.push(status::configs_not_read());
+            }
+            configs_read = topics.configs_read;
+            (topics.topics, seen.source_topics.map_err(failed)?)
+        }
     };
     let absent = |name: &str| TopicObservation::absent(name);
     let mut rows: Vec<Row> = (models.iter())
-        .map(|topic| model_row(topic, live_topics.get(&topic.name).unwrap_or(&absent(&topic.name))))
+        .map(|topic| model_row(topic, live_topics.get(&topic.name).unwrap_or(&absent(&topic.name)), configs_read))
         .collect();
     rows.extend(compiled.project.sources.iter().map(|source| {
-        let live = live_topics.get(&source.topic);
+        let live = live_sources.get(&source.topic);
         Row::Source {
             name: source.name.clone(),
             topic: source.topic.clone(),
@@ -132,7 +142,7 @@ fn model_topics(compiled: &Compiled) -> Vec<&TopicArtifact> {
 }
 
 /// Fields that differ, secrets masked as in a plan.
-pub fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Difference> {
+fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Difference> {
     let diff = TopicDiff::of(topic, live);
     let row = |field: String, actual: Value, declared: Value| Difference { field, declared, actual };
     let mut rows = Vec::new();
@@ -151,8 +161,9 @@ pub fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Differ
     rows
 }
 
-fn model_row(topic: &TopicArtifact, live: &TopicObservation) -> Row {
-    let diffs = if live.exists { differences(topic, live) } else { Vec::new() };
+fn model_row(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> Row {
+    let mut diffs = if live.exists { differences(topic, live) } else { Vec::new() };
+    diffs.retain(|diff| configs_read || !diff.field.starts_with("config."));
     let status = match (live.exists, diffs.is_empty()) {
         (false, _) => Status::NotDeployed,
         (true, true) => Status::InSync,

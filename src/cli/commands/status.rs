@@ -15,7 +15,7 @@ use crate::cli::{console, live, project};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::{Kind, SchemaArtifact, TopicArtifact};
-use crate::messages::read::{ReadOutcome, ReadRequest};
+use crate::messages::status::{ObserveRequest, Observed};
 use crate::planner::observation::{ConsumerEvidence, EvidenceStatus, SchemaObservation, TopicObservation};
 use crate::planner::topic::TopicDiff;
 use crate::project::model::OwnershipMode;
@@ -162,21 +162,25 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
     let opened = project::open(context, &args.project)?;
     let (compiled, mut warnings) = project::checked(opened)?;
     let scope = scope(&compiled, filter.as_ref());
-    let mut request = ReadRequest::new(compiled.project.clone());
-    request.topics = scope.topics.iter().map(|topic| topic.name.clone()).collect();
-    if args.include_external {
-        request.topics.extend(scope.sources.iter().map(|(_, topic)| (*topic).to_owned()));
-        let external = scope.external.iter().filter(|(kind, _)| *kind == Kind::Topic);
-        request.topics.extend(external.map(|(_, name)| (*name).to_owned()));
-        request.topics.sort();
-        request.topics.dedup();
-    }
-    request.subjects = scope.schemas.iter().map(|schema| schema.subject.clone()).collect();
-    if args.consumer_groups {
-        request.consumed = request.topics.clone();
-    }
-    let nothing = request.topics.is_empty() && request.subjects.is_empty();
-    let seen = if nothing { ReadOutcome::default() } else { live::read(context, "status", request)? };
+    let external = |kind: Kind| scope.external.iter().filter(move |(own, _)| *own == kind).map(|(_, name)| *name);
+    let mut others: Vec<String> = match args.include_external {
+        false => Vec::new(),
+        true => scope.sources.iter().map(|(_, topic)| *topic).chain(external(Kind::Topic)).map(str::to_owned).collect(),
+    };
+    others.sort();
+    others.dedup();
+    let request = ObserveRequest {
+        project: compiled.project.clone(),
+        topics: scope.topics.iter().map(|topic| topic.name.clone()).collect(),
+        source_topics: others,
+        subjects: scope.schemas.iter().map(|schema| schema.subject.clone()).collect(),
+        consumers: args.consumer_groups,
+    };
+    let nothing = request.topics.is_empty() && request.source_topics.is_empty() && request.subjects.is_empty();
+    let seen = match nothing {
+        true => None,
+        false => Some(live::observe(context, "status", request)?),
+    };
     warnings.extend(not_observed(&compiled));
     let (data, errors, healthy) = assemble(&compiled, &scope, args, seen, &mut warnings);
     let text = match args.format {
@@ -217,6 +221,14 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
     }
 }
 
+/// W147: without the right to read configs, nothing is said about them.
+pub fn configs_not_read() -> Diagnostic {
+    Diagnostic::new(
+        Code::W147ObservationIncomplete,
+        "The topic configs are not readable with these credentials; only existence and partitions were compared",
+    )
+}
+
 /// One warning for the processes that this version does not look at.
 fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
     let artifacts = &compiled.artifacts;
@@ -237,30 +249,31 @@ fn assemble(
     compiled: &Compiled,
     scope: &Scope<'_>,
     args: &StatusArgs,
-    seen: ReadOutcome,
+    seen: Option<Observed>,
     warnings: &mut Diagnostics,
 ) -> (StatusData, Diagnostics, bool) {
     let mut errors = Diagnostics::new();
-    let mut section = |section: Option<Result<_, Diagnostic>>| match section {
-        None => None,
-        Some(Ok(found)) => Some(found),
-        Some(Err(error)) => {
-            project::merge(&mut errors, [error]);
-            None
-        }
-    };
-    let live_topics = section(seen.topics);
     let mut keep = |error: Diagnostic| project::merge(&mut errors, [error]);
-    let live_subjects = seen.subjects.and_then(|found| found.map_err(&mut keep).ok());
-    let consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
+    let (mut live_topics, mut live_others, mut live_subjects, mut consumers) = (None, None, None, None);
+    if let Some(seen) = seen {
+        live_topics = seen.topics.map_err(&mut keep).ok();
+        live_others = seen.source_topics.map_err(&mut keep).ok();
+        live_subjects = seen.subjects.map_err(&mut keep).ok();
+        consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
+    }
+    let configs_read = live_topics.as_ref().is_none_or(|live| live.configs_read);
+    if !configs_read {
+        warnings.push(configs_not_read());
+    }
+    let live_topics = live_topics.map(|live| live.topics);
     let topics: Vec<TopicRow> = (scope.topics.iter())
-        .map(|topic| topic_row(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name))))
+        .map(|topic| topic_row(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name)), configs_read))
         .collect();
     let schemas: Vec<SchemaRow> = (scope.schemas.iter())
         .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
         .collect();
     let observed =
-        |topic: &str| live_topics.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
+        |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =
         scope.sources.iter().map(|(name, topic)| source_row(name, topic, observed(topic))).collect();
     let external = (scope.external.iter())
@@ -293,8 +306,9 @@ fn assemble(
     (data, errors, healthy)
 }
 
-fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>) -> TopicRow {
-    let drifts = live.map(|live| drifts(topic, live)).unwrap_or_default();
+fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>, configs_read: bool) -> TopicRow {
+    let mut drifts = live.map(|live| drifts(topic, live)).unwrap_or_default();
+    drifts.retain(|drift| configs_read || !drift.field.starts_with("config."));
     TopicRow {
         name: topic.name.clone(),
         exists: live.map(|live| live.exists),

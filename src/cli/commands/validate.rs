@@ -16,7 +16,6 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::project::{self, Opened};
 use crate::cli::sanitize;
 use crate::codes::{Code, Diagnostic, Diagnostics};
-use crate::messages::read::ReadRequest;
 use crate::project::{Project, environments, load_all};
 use crate::validate::{SchemaCheck, SchemaReport, judge_schemas, schema_questions};
 
@@ -117,10 +116,7 @@ fn check_schemas(context: &Context, project: &Arc<Project>) -> Result<SchemaRepo
     let (questions, mut findings) = schema_questions(project);
     let answers = match questions.is_empty() {
         true => Vec::new(),
-        false => {
-            let request = ReadRequest { questions, ..ReadRequest::new(project.clone()) };
-            live::read(context, "validate", request)?.answers
-        }
+        false => live::ask_schemas(context, project.clone(), questions)?,
     };
     let report = judge_schemas(project, &answers);
     findings.extend(report.findings);
