@@ -7,28 +7,14 @@ use super::Code;
 
 /// Codes that are registered ahead of what will raise them.
 const AHEAD: &[Code] = &[
-    Code::E408PlanFileInvalid,
     Code::E421RemoteStateRequired,
-    Code::E502EnvVarError,
     Code::E510DocsInvalid,
     Code::E523DiffObservationFailed,
     Code::E904StrictWarnings,
     Code::E905OutputDiffers,
-    Code::W141Deprecated,
     Code::W142ProtectedEnvironment,
-    Code::W143DestructiveAuthority,
-    Code::W144SecretOnCommandLine,
     Code::W145StaleOutput,
     Code::W147ObservationIncomplete,
-    Code::W219ApiVersionMissing,
-    Code::W220ProjectRuntimeIgnored,
-    Code::W221EnvironmentsKeyIgnored,
-    Code::W222StreamtEnvIgnored,
-    Code::W223SqlFilesIgnored,
-    Code::W224SslFileMissing,
-    Code::W225YamlAmbiguousScalar,
-    Code::W226PlaceholderNotExpanded,
-    Code::W229FieldRenamed,
 ];
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {

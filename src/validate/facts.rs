@@ -75,14 +75,25 @@ impl<'a> Facts<'a> {
         select.items.iter().map(|item| item.name.as_deref()).collect()
     }
 
-    /// Whether a column of an input is certainly in the output under its own name.
-    pub fn passes_on(&self, column: &str) -> bool {
+    /// Whether a column of an input is certainly in the output under its own name. A star over a nested query, and a
+    /// qualifier that may be another input's alias, decide nothing.
+    pub fn passes_on(&self, input: &str, column: &str) -> bool {
         let Some(outline) = self.outline() else { return !self.has_sql() };
         let Some(select) = outline.select() else { return false };
+        let text = outline.text();
+        let nested = outline.tokens().iter().filter(|token| token.is_word(text, "SELECT")).count() > 1;
+        let alone = self.dependencies().len() == 1;
         select.items.iter().any(|item| {
-            let text = item.expression.of(outline.text()).trim();
-            let last = text.rsplit('.').next().unwrap_or(text).trim();
-            last == "*" || last.trim_matches('`') == column
+            let (qualifier, name) = match item.expression.of(text).trim().rsplit_once('.') {
+                Some((qualifier, name)) => (Some(unquoted(qualifier)), unquoted(name)),
+                None => (None, unquoted(item.expression.of(text))),
+            };
+            let of_input = alone || qualifier.is_none_or(|qualifier| qualifier == input);
+            of_input && ((name == "*" && !nested) || name == column)
         })
     }
+}
+
+fn unquoted(name: &str) -> &str {
+    name.trim().trim_matches('`')
 }

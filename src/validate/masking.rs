@@ -27,7 +27,7 @@ fn passed_on(source: &Source, facts: &Facts, findings: &mut Diagnostics) {
     let sensitive =
         source.columns.iter().filter(|column| column.classification.is_some_and(|level| level.is_sensitive()));
     for column in sensitive {
-        if masks(facts.model, &column.name) || !facts.passes_on(&column.name) {
+        if masks(facts.model, &column.name) || !facts.passes_on(&source.name, &column.name) {
             continue;
         }
         let message = format!(

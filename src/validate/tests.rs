@@ -979,6 +979,33 @@ models:
 }
 
 #[test]
+fn a_column_that_may_be_another_inputs_is_not_called_unmasked() {
+    let found = |sql: &str| {
+        let text = document(&format!(
+            "
+rules: {{security: {{sensitive_columns_require_masking: true}}}}
+sources:
+  - {{name: s, topic: s, columns: [{{name: a}}, {{name: iban, classification: sensitive}}]}}
+  - {{name: o, topic: o, columns: [{{name: a}}]}}
+models:
+  - name: m
+    materialized: topic
+    sql: {sql}
+"
+        ));
+        codes(&text).contains(&Code::E619RuleSensitiveRequiresMasking)
+    };
+    let join = "FROM {{ source('s') }} JOIN {{ source('o') }} x ON s.a = x.a";
+    assert!(found(&format!("SELECT s.iban {join}")));
+    assert!(found(&format!("SELECT iban {join}")));
+    assert!(found(&format!("SELECT s.* {join}")));
+    assert!(!found(&format!("SELECT x.* {join}")));
+    assert!(!found(&format!("SELECT x.iban {join}")));
+    assert!(!found("SELECT * FROM (SELECT a FROM {{ source('s') }})"));
+    assert!(!found("SELECT a FROM {{ source('s') }} WHERE iban IS NOT NULL"));
+}
+
+#[test]
 fn versions_follow_each_other() {
     check(&[
         Case {
