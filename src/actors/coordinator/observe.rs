@@ -162,8 +162,8 @@ pub async fn look(
 
 fn unreadable_consumers() -> ConsumerEvidence {
     ConsumerEvidence {
-        status: EvidenceStatus::Failed,
-        reason: Some("consumer groups could not be read".to_owned()),
+        status: EvidenceStatus::Unavailable,
+        reason: Some("consumer_group_listing_failed".to_owned()),
         failures: Vec::new(),
         groups: Default::default(),
     }
