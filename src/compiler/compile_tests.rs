@@ -378,7 +378,10 @@ fn names_and_physical_names_must_not_meet() {
     let mut twice = shop();
     twice.models = vec![model("m"), model("m")];
     twice.exposures = vec![exposure("raw")];
-    assert_eq!(refused(twice), ["E103 Duplicate model name 'm'", "E111 'raw' names a source and a exposure"]);
+    assert_eq!(
+        refused(twice),
+        ["E103 Duplicate model name 'm'", "E111 'raw' is the name of both the source and this exposure"]
+    );
     let mut topics = shop();
     topics.models =
         vec![Model { topic: Some(topic("t")), ..model("a") }, Model { topic: Some(topic("t")), ..model("b") }];

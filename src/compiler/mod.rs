@@ -13,7 +13,6 @@ mod macros;
 pub mod manifest;
 pub mod resolve;
 mod schemas;
-pub mod select;
 pub mod strict_json;
 #[cfg(test)]
 pub mod testing;
@@ -254,3 +253,6 @@ impl<'a> Resources<'a> {
 #[cfg(test)]
 #[path = "compile_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod loaded_tests;

@@ -38,10 +38,13 @@ fn claim_names<'a>(
         };
         let place = earlier.location().map_or_else(String::new, |place| format!(" at {place}"));
         let finding = if *first == kind {
-            let message = format!("Duplicate {kind} name '{name}': first declared{place}");
+            let message = match place.as_str() {
+                "" => format!("Duplicate {kind} name '{name}'"),
+                place => format!("Duplicate {kind} name '{name}': first declared{place}"),
+            };
             Diagnostic::new(Code::E103DuplicateName, message).suggest("Rename one of the two")
         } else {
-            let message = format!("'{name}' names a {first}{place} and a {kind}");
+            let message = format!("'{name}' is the name of both the {first}{place} and this {kind}");
             Diagnostic::new(Code::E111NameCollision, message).suggest(format!("Rename the {first} or the {kind}"))
         };
         findings.push(origin.mark("name", finding));

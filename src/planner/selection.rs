@@ -17,14 +17,22 @@ pub struct Selection {
 
 impl Selection {
     /// None without `--target` and `--select`. E102 for an unknown model, E208 for an empty result, E902 for an expression
-    /// other than `tag:<t>`.
+    /// other than `tag:<t>`, E418 in a project that declares removals, which only a reviewed plan may carry out.
     pub fn resolve(
         compiled: &Compiled,
         target: Option<&str>,
         select: Option<&str>,
     ) -> Result<Option<Self>, Diagnostic> {
         let tagged = compiled.project.models.iter().map(|model| (model.name.as_str(), model.tags.as_slice()));
-        Self::among(&tagged.collect::<Vec<_>>(), &compiled.dag, target, select)
+        let selection = Self::among(&tagged.collect::<Vec<_>>(), &compiled.dag, target, select)?;
+        let project = &compiled.project;
+        let removes = !project.connector_removals.is_empty() || !project.gateway_rule_removals.is_empty();
+        if selection.is_some() && removes {
+            let message = "a project with lifecycle removals cannot be applied in part";
+            return Err(Diagnostic::new(Code::E418ReviewedPlanRequired, message)
+                .suggest("save a plan with `streamt plan --out FILE` and apply it"));
+        }
+        Ok(selection)
     }
 
     fn among(
@@ -119,6 +127,24 @@ mod tests {
     fn selection(models: &[&str], sources: &[&str]) -> Selection {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Selection { models: owned(models), sources: owned(sources) }
+    }
+
+    /// LIM-008
+    #[test]
+    fn a_project_with_removals_is_never_applied_in_part() {
+        use crate::compiler::testing;
+        let mut project = testing::project("shop");
+        project.models.push(testing::model("orders"));
+        project.connector_removals.push(crate::project::model::ConnectorRemoval {
+            logical_owner: "old".into(),
+            name: "old-sink".into(),
+            cluster: "main".into(),
+            origin: Default::default(),
+        });
+        let compiled = testing::compiled(project);
+        let refused = Selection::resolve(&compiled, Some("orders"), None).unwrap_err();
+        assert_eq!(refused.code, Code::E418ReviewedPlanRequired);
+        assert_eq!(Selection::resolve(&compiled, None, None), Ok(None));
     }
 
     /// SAF-005
