@@ -7,3 +7,4 @@ mod contract;
 mod explain;
 mod init;
 mod licences;
+mod project;

@@ -1,4 +1,9 @@
 //! Tests against real services. Each is found by an environment variable; a missing one fails the test.
 
+#[allow(dead_code, unused_macros, unused_imports)]
+#[path = "../cli/harness.rs"]
+mod harness;
+
+mod cli;
 mod coordinator;
 mod estate;

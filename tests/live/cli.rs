@@ -1,0 +1,148 @@
+//! The life of a project on a real broker and registry, as its user types it.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::Workspace;
+
+fn service(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run `make test`, or `make services` and export what it prints"))
+}
+
+/// A project with names of its own on the shared services.
+fn workspace(test: &str, models: &str) -> (Workspace, String) {
+    let prefix = format!("cli-{test}-{}", uuid::Uuid::new_v4().simple());
+    let yaml = format!(
+        "apiVersion: streamt.dev/v1alpha1
+project: {{name: {prefix}}}
+runtime:
+  kafka: {{bootstrap_servers: \"{}\"}}
+  schema_registry: {{url: \"{}\"}}
+models:
+{}",
+        service("STREAMT_TEST_KAFKA"),
+        service("STREAMT_TEST_REGISTRY"),
+        models.replace("PREFIX", &prefix)
+    );
+    (Workspace::project(&yaml), prefix)
+}
+
+const ORDERS: &str = "  - name: orders
+    description: Orders
+    topic: {name: PREFIX.orders, partitions: 2, replication_factor: 1, config: {retention.ms: 86400000}}
+    schema:
+      subject: PREFIX.orders-value
+      format: avro
+      definition: '{\"type\": \"record\", \"name\": \"Order\", \"fields\": [{\"name\": \"id\", \"type\": \"string\"}]}'
+";
+
+fn edit(workspace: &Workspace, from: &str, to: &str) {
+    let text = std::fs::read_to_string(workspace.path("stream_project.yml")).unwrap();
+    assert!(text.contains(from), "{from}");
+    workspace.write("stream_project.yml", &text.replace(from, to));
+}
+
+/// SAF-001 SAF-028
+#[test]
+fn a_project_is_applied_twice_drifts_and_is_repaired() {
+    let (workspace, prefix) = workspace("life", ORDERS);
+    let topic = format!("topic:{prefix}.orders");
+    assert_eq!(workspace.run("plan --detailed-exitcode").exits(2).exit, 2);
+    let dry = workspace.run("apply --dry-run -o json").exits(0).json();
+    assert_eq!(dry["data"]["creates"], 2);
+    let first = workspace.run("apply -o json").exits(0).json();
+    assert!(first["data"]["created"].as_array().unwrap().contains(&topic.clone().into()), "{first}");
+    assert_eq!((&first["data"]["committed"], &first["data"]["state_serial"]), (&true.into(), &1.into()));
+    let second = workspace.run("plan --detailed-exitcode").exits(0);
+    assert!(second.stdout.contains("No changes detected."), "{}", second.stdout);
+    let again = workspace.run("apply -o json").exits(0).json();
+    assert_eq!(again["data"]["created"], serde_json::json!([]));
+    assert_eq!(again["data"]["state_serial"], 1);
+    workspace.run("status --health").exits(0);
+
+    // The live value moves away from the declaration.
+    edit(&workspace, "retention.ms: 86400000", "retention.ms: 604800000");
+    workspace.run("apply").exits(0);
+    edit(&workspace, "retention.ms: 604800000", "retention.ms: 86400000");
+    let drift = workspace.run("plan -o json").exits(0).json();
+    let change = &drift["data"]["changes"][0];
+    assert_eq!(change["changes"]["config.retention.ms"], serde_json::json!({"from": "604800000", "to": "86400000"}));
+    let status = workspace.run("status --health -o json").exits(1).json();
+    assert_eq!(status["data"]["topics"][0]["status"], "DRIFT");
+    assert_eq!(workspace.run("diff --detailed-exitcode").exits(2).exit, 2);
+    edit(&workspace, "partitions: 2", "partitions: 1");
+    let blocked = workspace.run("apply -o json").exits(1);
+    assert_eq!(blocked.errors()[0].0, "E417_SAFETY_BLOCKED");
+    assert_eq!(workspace.run("plan --detailed-exitcode").exits(3).exit, 3);
+}
+
+#[test]
+fn a_reviewed_plan_is_applied_once_and_refused_when_edited_or_stale() {
+    let (workspace, _) = workspace("review", ORDERS);
+    workspace.run("plan --out plan.json").exits(0);
+    let text = std::fs::read_to_string(workspace.path("plan.json")).unwrap();
+    workspace.write("edited.json", &text.replace("\"creates\": 2", "\"creates\": 3"));
+    assert_eq!(workspace.run("apply --plan edited.json -o json").exits(1).errors()[0].0, "E408_PLAN_FILE_INVALID");
+    edit(&workspace, "partitions: 2", "partitions: 3");
+    let stale = workspace.run("apply --plan plan.json -o json").exits(1);
+    assert_eq!(stale.errors()[0].0, "E409_PLAN_STALE");
+    assert_eq!(stale.json()["data"]["stale"]["field"], "manifest_checksum");
+    edit(&workspace, "partitions: 3", "partitions: 2");
+    let applied = workspace.run("apply --plan plan.json -o json").exits(0).json();
+    assert_eq!(applied["data"]["committed"], true);
+    assert_eq!(workspace.run("apply --plan plan.json -o json").exits(1).errors()[0].0, "E409_PLAN_STALE");
+}
+
+#[test]
+fn what_the_broker_refuses_reaches_the_user_and_leaves_nothing() {
+    let (workspace, prefix) = workspace("refuse", ORDERS);
+    for (from, to, told) in [
+        ("retention.ms: 86400000", "retention.msx: 1", "retention.msx"),
+        ("replication_factor: 1", "replication_factor: 99", "eplication factor"),
+    ] {
+        edit(&workspace, from, to);
+        let run = workspace.run("apply -o json").exits(1);
+        assert_eq!(run.errors()[0].0, "E407_DEPLOY_ERROR", "{}", run.stdout);
+        assert!(run.stdout.contains(told), "{}", run.stdout);
+        let state = workspace.run("state status -o json").exits(0).json();
+        assert_eq!(state["data"]["operation_status"]["status"], "clear", "{prefix}");
+        edit(&workspace, to, from);
+    }
+}
+
+/// SAF-012: the marker of a killed apply blocks the next one, and the state stays readable.
+#[test]
+fn a_killed_apply_blocks_the_next_one() {
+    let models: String = (0..120)
+        .map(|i| {
+            format!(
+                "  - {{name: m{i}, description: d, topic: {{name: PREFIX.t{i}, partitions: 1, replication_factor: 1}}, schema: {{subject: PREFIX.t{i}-value, format: avro, definition: '\"string\"'}}}}\n"
+            )
+        })
+        .collect();
+    let (workspace, _) = workspace("kill", &models);
+    let mut child = workspace
+        .command("apply")
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let started = Instant::now();
+    loop {
+        let status = workspace.run("state status -o json");
+        if status.exit == 0 && status.json()["data"]["operation_status"]["status"] == "in_progress" {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{}", status.stdout);
+        assert!(child.try_wait().unwrap().is_none(), "the apply ended before it could be killed");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for command in ["apply", "plan"] {
+        let run = workspace.run(&format!("{command} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, "E419_STATE_RECOVERY_REQUIRED", "{command}");
+    }
+    let state = workspace.run("state status -o json").exits(0).json();
+    assert!(state["data"]["operation_status"]["operation_id"].is_string(), "{state}");
+    assert!(workspace.run("state status").exits(0).stdout.contains("did not finish"));
+}
