@@ -156,7 +156,6 @@ mod tests {
         assert_ne!(first, actors.schema_registry(&registry("http://127.0.0.1:2", Some("a")), root));
     }
 
-    /// SEC-001
     #[test]
     fn a_key_holds_no_credential() {
         let runtime = registry("http://127.0.0.1:1", Some("sentinel-secret"));

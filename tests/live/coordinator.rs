@@ -29,7 +29,7 @@ fn runtime() -> Runtime {
     Runtime::start().expect("a runtime")
 }
 
-/// SAF-001, SAF-029
+/// SAF-029
 #[test]
 fn a_project_is_created_changed_and_then_left_alone() {
     let (estate, runtime) = (Estate::new("life"), runtime());
@@ -271,7 +271,7 @@ fn a_signal_before_the_intent_leaves_nothing_behind() {
     assert_eq!(estate.apply(&runtime).end, ApplyEnd::Committed, "and the lock is free");
 }
 
-/// SAF-046: the reviewed actions and nothing else; a second apply of the same file is stale.
+/// The reviewed actions and nothing else; a second apply of the same file is stale.
 #[test]
 fn a_reviewed_plan_is_carried_out_once() {
     let (estate, runtime) = (Estate::new("reviewed"), runtime());

@@ -386,7 +386,7 @@ mod tests {
         }
     }
 
-    /// I14, SAF-032
+    /// I14
     #[test]
     fn after_a_failure_nothing_is_sent_any_more() {
         for path in every_path() {
