@@ -146,3 +146,134 @@ fn a_killed_apply_blocks_the_next_one() {
     assert!(state["data"]["operation_status"]["operation_id"].is_string(), "{state}");
     assert!(workspace.run("state status").exits(0).stdout.contains("did not finish"));
 }
+
+struct Unguarded;
+
+impl streamt::providers::MutationGuard for Unguarded {
+    fn check(&self) -> Result<(), streamt::providers::Lost> {
+        Ok(())
+    }
+
+    async fn lost(&self) -> streamt::providers::Lost {
+        std::future::pending().await
+    }
+}
+
+/// Adds partitions to a topic as an administrator would, behind streamt's back.
+fn grow_by_hand(topic: &str, partitions: u32) {
+    use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
+    use streamt::project::model::OwnershipMode;
+    use streamt::providers::kafka::{ConfigRead, TopicUpdate};
+    crate::estate::with_kafka(async |kafka, ctx| {
+        let names = [topic.to_owned()];
+        let current =
+            kafka.observe_topics(ctx, &names, ConfigRead::Strict).await.expect("read").remove(topic).expect("there");
+        let ownership = Ownership {
+            mode: OwnershipMode::Managed,
+            project: "other".to_owned(),
+            owner_type: OwnerType::Model,
+            name: "other".to_owned(),
+        };
+        let desired = TopicArtifact {
+            name: topic.to_owned(),
+            partitions,
+            replication_factor: 1,
+            config: current.config.clone(),
+            ownership,
+        };
+        kafka.update_topic(ctx, &Unguarded, &TopicUpdate { current, desired }).await.expect("grown");
+    });
+}
+
+#[test]
+fn a_topic_changed_by_hand_is_drift_in_plan_status_and_diff() {
+    let (workspace, prefix) = workspace("hand", ORDERS);
+    workspace.run("apply").exits(0);
+    grow_by_hand(&format!("{prefix}.orders"), 4);
+    let status = workspace.run("status --health -o json").exits(1).json();
+    assert_eq!(
+        status["data"]["topics"][0]["drifts"],
+        serde_json::json!([{"field": "partitions", "actual": 4, "desired": 2}])
+    );
+    let plan = workspace.run("plan").exits(0).stdout;
+    assert!(plan.contains("drift]") && plan.contains("blocked: kafka_partition_reduction"), "{plan}");
+    assert_eq!(workspace.run("diff -o json").exits(0).json()["data"]["resources"][0]["status"], "drift");
+    assert_eq!(workspace.run("apply -o json").exits(1).errors()[0].0, "E417_SAFETY_BLOCKED");
+}
+
+#[test]
+fn what_exists_and_is_not_recorded_is_never_taken_over() {
+    let (workspace, _) = workspace("foreign", ORDERS);
+    workspace.run("apply").exits(0);
+    std::fs::remove_dir_all(workspace.path(".streamt")).unwrap();
+    let run = workspace.run("apply -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E410_OWNERSHIP_REQUIRED");
+    let blocking = run.json()["data"]["blocking_ownership_requirements"].clone();
+    assert_eq!(blocking[0]["reason"], "requires_adoption", "{blocking}");
+    assert_eq!(workspace.run("plan --detailed-exitcode").exits(3).exit, 3);
+}
+
+#[test]
+fn an_incompatible_schema_is_blocked() {
+    let (workspace, _) = workspace("schema", ORDERS);
+    edit(&workspace, "      format: avro\n", "      format: avro\n      compatibility: BACKWARD\n");
+    workspace.run("apply").exits(0);
+    edit(&workspace, "\"type\": \"string\"}]", "\"type\": \"int\"}]");
+    let run = workspace.run("apply -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E417_SAFETY_BLOCKED");
+    assert_eq!(run.json()["data"]["safety_blockers"][0]["code"], "schema_incompatible");
+}
+
+/// A registry that answers every request with the same bytes.
+fn registry(reply: Vec<u8>) -> String {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let _ = stream.read(&mut [0; 4096]);
+            let _ = stream.write_all(&reply);
+        }
+    });
+    url
+}
+
+/// SEC-008
+#[test]
+fn a_registry_that_misbehaves_is_told_and_nothing_is_written() {
+    let big = format!("[\"{}\"]", "a".repeat(5 * 1024 * 1024));
+    let reply = |head: &str, body: &str| {
+        format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len()).into_bytes()
+    };
+    for (reply, code, told) in [
+        (reply("302 Found\r\nLocation: http://127.0.0.1:9/", ""), "E407_DEPLOY_ERROR", "redirect"),
+        (reply("200 OK", &big), "E407_DEPLOY_ERROR", "larger than allowed"),
+        (reply("401 Unauthorized", "{\"error_code\":40101,\"message\":\"go away\"}"), "E404_AUTH_FAILED", "go away"),
+    ] {
+        let (workspace, _) = workspace("registry", ORDERS);
+        edit(&workspace, &service("STREAMT_TEST_REGISTRY"), &registry(reply));
+        for command in ["plan --out plan.json", "apply"] {
+            let run = workspace.run(&format!("{command} -o json")).exits(1);
+            assert_eq!(run.errors()[0].0, code, "{command}: {}", run.stdout);
+            assert!(run.stdout.contains(told), "{command}: {}", run.stdout);
+            assert!(!workspace.path("plan.json").exists());
+        }
+        let state = workspace.run("state status -o json").exits(0).json();
+        assert_eq!(
+            (&state["data"]["state_status"], &state["data"]["operation_status"]["status"]),
+            (&"absent".into(), &"clear".into())
+        );
+    }
+}
+
+#[test]
+fn a_state_directory_that_cannot_be_used_stops_apply_before_any_change() {
+    let (workspace, prefix) = workspace("statedir", ORDERS);
+    workspace.write(".streamt", "a file where a directory belongs");
+    let run = workspace.run("apply -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E411_STATE_INVALID");
+    std::fs::remove_file(workspace.path(".streamt")).unwrap();
+    let plan = workspace.run("plan -o json").exits(0).json();
+    assert_eq!(plan["data"]["creates"], 2, "{prefix}: nothing had been created");
+}
