@@ -195,6 +195,8 @@ fn a_topic_changed_by_hand_is_drift_in_plan_status_and_diff() {
         status["data"]["topics"][0]["drifts"],
         serde_json::json!([{"field": "partitions", "actual": 4, "desired": 2}])
     );
+    let shown = workspace.run("show model orders --diff -o json").exits(0).json();
+    assert_eq!(shown["data"]["diff"]["status"], "drift", "{shown}");
     let plan = workspace.run("plan").exits(0).stdout;
     assert!(plan.contains("drift]") && plan.contains("blocked: kafka_partition_reduction"), "{plan}");
     assert_eq!(workspace.run("diff -o json").exits(0).json()["data"]["resources"][0]["status"], "drift");

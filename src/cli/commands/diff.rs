@@ -161,7 +161,18 @@ fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Difference
     rows
 }
 
+/// `{status, diffs}` of one topic.
+pub fn of_topic(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> Value {
+    let (status, diffs) = compared(topic, live, configs_read);
+    json!({ "status": status, "diffs": diffs })
+}
+
 fn model_row(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> Row {
+    let (status, diffs) = compared(topic, live, configs_read);
+    Row::Model { name: topic.ownership.name.clone(), topic: topic.name.clone(), status, diffs }
+}
+
+fn compared(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> (Status, Vec<Difference>) {
     let mut diffs = if live.exists { differences(topic, live) } else { Vec::new() };
     diffs.retain(|diff| configs_read || !diff.field.starts_with("config."));
     let status = match (live.exists, diffs.is_empty()) {
@@ -169,7 +180,7 @@ fn model_row(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool)
         (true, true) => Status::InSync,
         (true, false) => Status::Drift,
     };
-    Row::Model { name: topic.ownership.name.clone(), topic: topic.name.clone(), status, diffs }
+    (status, diffs)
 }
 
 fn text(data: &DiffData) -> Doc {

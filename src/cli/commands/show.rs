@@ -1,5 +1,7 @@
 //! `streamt show`: one declaration, with what is derived from it.
 
+use std::sync::Arc;
+
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
@@ -7,12 +9,18 @@ use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
 use crate::cli::doc::Doc;
 use crate::cli::lineage::Graph;
+use crate::cli::live;
 use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
 use crate::cli::project;
-use crate::codes::Code;
-use crate::compiler::ResolvedModel;
+use crate::codes::{Code, Diagnostic};
+use crate::compiler::artifact::{OwnerType, TopicArtifact};
+use crate::compiler::{ResolvedModel, compile};
+use crate::messages::status::ObserveRequest;
+use crate::planner::observation::TopicObservation;
 use crate::project::Project;
 use crate::project::model::{Exposure, Model, Reference, Source, Test};
+
+use super::diff;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ShownType {
@@ -35,14 +43,71 @@ pub struct ShowArgs {
     /// Its name
     #[arg(value_name = "NAME")]
     pub name: String,
+
+    /// Also compare it with the live topic (source, model)
+    #[arg(long)]
+    pub diff: bool,
 }
 
 pub fn run(context: &Context, args: &ShowArgs) -> CmdResult {
     let opened = project::open(context, &args.project)?;
     let project = &opened.project;
+    if args.diff && !matches!(args.shown, ShownType::Source | ShownType::Model) {
+        return Err(Failure::usage("--diff is for sources and models").hint("Leave --diff out"));
+    }
     let (models, graph) = project::graph(project);
-    let data = describe(project, &models, &graph, args)?;
-    Ok(Outcome::new(&data, text(&data)).warn(opened.warnings))
+    let mut data = describe(project, &models, &graph, args)?;
+    let mut failed = None;
+    if args.diff {
+        match live_diff(context, project, args)? {
+            Ok(diff) => {
+                data.insert("diff".to_owned(), diff);
+            }
+            Err(error) => {
+                data.insert("diff".to_owned(), json!({ "status": "unavailable" }));
+                failed = Some(error);
+            }
+        }
+    }
+    let outcome = Outcome::new(&data, text(&data)).warn(opened.warnings);
+    match failed {
+        None => Ok(outcome),
+        Some(error) => Err(outcome.fail(error)),
+    }
+}
+
+/// The declaration against its live topic; the inner error is a provider's.
+fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Result<Result<Value, Diagnostic>, Failure> {
+    let mut request = ObserveRequest {
+        project: project.clone(),
+        topics: Vec::new(),
+        source_topics: Vec::new(),
+        subjects: Vec::new(),
+        consumers: false,
+    };
+    if args.shown == ShownType::Source {
+        let source = project.sources.iter().find(|source| source.name == args.name);
+        request.source_topics.extend(source.map(|source| source.topic.clone()));
+        let seen = live::observe(context, "show", request)?.source_topics;
+        return Ok(seen.map(|found| {
+            let topic = found.values().next();
+            json!({
+                "exists": topic.is_some_and(|topic| topic.exists), "partitions": topic.and_then(|topic| topic.partitions),
+            })
+        }));
+    }
+    let compiled = compile(project.clone())?;
+    let own =
+        |topic: &&TopicArtifact| topic.ownership.owner_type == OwnerType::Model && topic.ownership.name == args.name;
+    let Some(topic) = compiled.artifacts.topics.iter().find(own) else {
+        return Ok(Ok(json!({ "status": "no_topic", "diffs": [] })));
+    };
+    request.topics.push(topic.name.clone());
+    let seen = live::observe(context, "show", request)?.topics;
+    Ok(seen.map(|found| {
+        let absent = TopicObservation::absent(topic.name.clone());
+        diff::of_topic(topic, found.topics.get(&topic.name).unwrap_or(&absent), found.configs_read)
+    }))
 }
 
 fn find<'a, T>(list: &'a [T], name: &str, own: fn(&T) -> &str, code: Code, noun: &str) -> Result<&'a T, Failure> {
