@@ -95,6 +95,7 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
     if reader.total.load(Ordering::Relaxed) > MAX_PROJECT {
         errors.push(
             Diagnostic::new(Code::E501ParseError, "the files of the project hold more than 64 MiB")
+                .at(Location::named("."))
                 .suggest("split the project, or move data out of it"),
         );
     }
@@ -119,6 +120,8 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
         }
     }
     let mut sections = root.part;
+    sections.models.reserve_exact(parts.iter().map(|part| part.models.len()).sum());
+    sections.sources.reserve_exact(parts.iter().map(|part| part.sources.len()).sum());
     for mut part in parts {
         errors.append(&mut part.errors);
         warnings.append(&mut part.warnings);

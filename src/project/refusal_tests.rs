@@ -93,7 +93,7 @@ fn a_project_of_more_than_64_mib_is_refused() {
     for index in 0..17 {
         fs = fs.with(&format!("models/{index}.yml"), filler.clone());
     }
-    assert_eq!(report(&fs), ["E501  -"]);
+    assert_eq!(report(&fs), ["E501 . -"]);
 }
 
 #[test]
