@@ -3,12 +3,16 @@
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pkcs8::EncryptedPrivateKeyInfo;
 use pkcs8::der::pem::PemLabel;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
 use super::ProviderFailure;
@@ -102,6 +106,22 @@ pub fn is_tls_error(error: &(dyn Error + 'static)) -> bool {
         };
     }
     false
+}
+
+/// Whether a TLS server turns this client down, or this client the server. A server that speaks TLS 1.3 refuses a client's
+/// certificate only after the handshake: the first bytes that it sends tell. Nothing is written but the handshake.
+pub async fn is_refused(address: &str, config: ClientConfig, bound: Duration) -> bool {
+    let attempt = async {
+        let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+        let name = ServerName::try_from(host.to_owned()).map_err(std::io::Error::other)?;
+        let stream = TcpStream::connect(address).await?;
+        let mut stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+        stream.read_u8().await
+    };
+    match tokio::time::timeout(bound, attempt).await {
+        Ok(Err(error)) => is_tls_error(&error),
+        Ok(Ok(_)) | Err(_) => false,
+    }
 }
 
 fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, ProviderFailure> {

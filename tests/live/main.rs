@@ -7,3 +7,8 @@ mod harness;
 mod cli;
 mod coordinator;
 mod estate;
+mod kafka;
+mod kafka_security;
+mod kafka_wire;
+mod registry;
+mod support;

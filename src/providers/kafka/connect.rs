@@ -8,32 +8,51 @@ use krafka::Kafka;
 use krafka::auth::oidc::{ClientCredentials, OidcTokenProvider};
 use krafka::auth::{AuthConfig, AwsMskIamCredentials, TlsConfig};
 use krafka::error::KrafkaError;
+use rustls::ClientConfig;
 
 use super::{KafkaClient, errors};
 use crate::project::model::{KafkaRuntime, SaslMechanism, SecurityProtocol};
 use crate::project::secret::Secret;
-use crate::providers::tls::Material;
+use crate::providers::tls::{self, Material};
 use crate::providers::{Ctx, ProviderFailure};
 
 const DEFAULT_PORT: &str = "9092";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(2);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl KafkaClient {
     /// Connects, authenticates and reads the cluster's metadata. `project_root` resolves relative TLS files.
     pub async fn connect(runtime: &KafkaRuntime, project_root: &Path, ctx: &Ctx) -> Result<Self, ProviderFailure> {
         let servers = bootstrap(&runtime.bootstrap_servers)?;
-        let mut builder = Kafka::builder(servers)
+        let (security, tls) = security(runtime, project_root)?;
+        let mut builder = Kafka::builder(&servers)
             .client_id(concat!("streamt/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
             .request_timeout(REQUEST_TIMEOUT);
-        if let Some(security) = security(runtime, project_root)? {
+        if let Some(security) = security {
             builder = builder.security(security);
         }
         let secrets: Arc<[Secret]> = secrets(runtime).into();
-        let kafka = ctx.read(async { builder.connect().await.map_err(|error| connecting(&error, &secrets)) }).await?;
+        let connected = ctx.read(async { builder.connect().await.map_err(|error| connecting(&error, &secrets)) }).await;
+        let kafka = match (connected, tls) {
+            (Err(ProviderFailure::Unreachable), Some(config)) => {
+                return Err(ctx.read(async { Ok(explain(&servers, &config).await) }).await?);
+            }
+            (connected, _) => connected?,
+        };
         Ok(Self { admin: Arc::new(kafka.admin()), secrets })
     }
+}
+
+/// The Kafka client tells a connection that was closed under it, and not why: asks whether TLS was the reason.
+async fn explain(servers: &str, config: &ClientConfig) -> ProviderFailure {
+    for server in servers.split(',') {
+        if tls::is_refused(server, config.clone(), EXPLAIN_TIMEOUT).await {
+            return ProviderFailure::Tls { what: "the broker refuses the connection or the client's certificate" };
+        }
+    }
+    ProviderFailure::Unreachable
 }
 
 /// Before the first answer a silent broker is one that cannot be reached.
@@ -69,8 +88,11 @@ fn bootstrap(list: &str) -> Result<String, ProviderFailure> {
     Ok(servers.join(","))
 }
 
-/// None for a plaintext connection without login.
-fn security(runtime: &KafkaRuntime, project_root: &Path) -> Result<Option<AuthConfig>, ProviderFailure> {
+/// None for a plaintext connection without login; the TLS configuration of an encrypted one.
+fn security(
+    runtime: &KafkaRuntime,
+    project_root: &Path,
+) -> Result<(Option<AuthConfig>, Option<ClientConfig>), ProviderFailure> {
     if runtime.security_protocol.is_none() && runtime.sasl_mechanism.is_some() {
         // A login that would never be sent is a mistake, not a plaintext connection.
         return Err(ProviderFailure::Config { field: "runtime.kafka.security_protocol" });
@@ -82,20 +104,24 @@ fn security(runtime: &KafkaRuntime, project_root: &Path) -> Result<Option<AuthCo
         SecurityProtocol::SaslPlaintext => (true, false),
         SecurityProtocol::SaslSsl => (true, true),
     };
-    let tls = match encrypted {
-        true => Some(tls(&Material::load(&runtime.tls, project_root)?)?),
+    let material = match encrypted {
+        true => Some(Material::load(&runtime.tls, project_root)?),
         false => None,
     };
+    // Building our own configuration first tells which file is at fault.
+    let config = material.as_ref().map(Material::client_config).transpose()?;
+    let tls = material.as_ref().map(tls_of);
     let login = match sasl {
         true => Some(login(runtime, tls.is_some())?),
         false => None,
     };
-    Ok(match (login, tls) {
+    let security = match (login, tls) {
         (Some(login), Some(tls)) => Some(login.with_tls(tls)),
         (Some(login), None) => Some(login),
         (None, Some(tls)) => Some(AuthConfig::ssl(tls)),
         (None, None) => None,
-    })
+    };
+    Ok((security, config))
 }
 
 fn login(runtime: &KafkaRuntime, encrypted: bool) -> Result<AuthConfig, ProviderFailure> {
@@ -149,9 +175,7 @@ async fn aws_credentials(region: String) -> krafka::Result<AwsMskIamCredentials>
     AwsMskIamCredentials::from_env_with_region(region)
 }
 
-/// Building our own configuration first tells which file is at fault.
-fn tls(material: &Material) -> Result<TlsConfig, ProviderFailure> {
-    material.client_config()?;
+fn tls_of(material: &Material) -> TlsConfig {
     let mut tls = match &material.ca_pem {
         Some(pem) => TlsConfig::new().with_ca_cert_pem(pem.clone()),
         None => TlsConfig::new().with_native_roots(),
@@ -162,7 +186,7 @@ fn tls(material: &Material) -> Result<TlsConfig, ProviderFailure> {
     if let Some(password) = material.key_password() {
         tls = tls.with_client_key_password(password.expose());
     }
-    Ok(tls)
+    tls
 }
 
 fn required<'a>(value: Option<&'a str>, field: &'static str) -> Result<&'a str, ProviderFailure> {
@@ -207,7 +231,7 @@ mod tests {
     }
 
     fn built(runtime: &KafkaRuntime) -> Result<Option<AuthConfig>, ProviderFailure> {
-        security(runtime, Path::new("/nonexistent"))
+        security(runtime, Path::new("/nonexistent")).map(|(security, _)| security)
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub const GROUP: usize = 256;
 const WRITE: Duration = Duration::from_secs(10);
 /// More for each topic of a group: the controller writes them one after the other.
 const WRITE_PER_TOPIC: Duration = Duration::from_millis(100);
-const LEADERS: Duration = Duration::from_secs(10);
+/// How long a confirmed change is waited for in what brokers tell.
+const SETTLE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(200);
 
 type Refusals = BTreeMap<Identity, ProviderFailure>;
@@ -147,7 +148,7 @@ impl KafkaClient {
     /// Waits for the leaders of topics that were created. What is missing at the end of the wait has no id: the broker has
     /// already confirmed its creation.
     async fn leaders(&self, ctx: &Ctx, names: &[String]) -> BTreeMap<String, String> {
-        let end = Instant::now() + LEADERS;
+        let end = Instant::now() + SETTLE;
         let mut ids = BTreeMap::new();
         let mut pending: Vec<String> = names.to_vec();
         while !pending.is_empty() {
@@ -188,6 +189,7 @@ impl KafkaClient {
             let mutation = self.admin.create_partitions([grown], options).map(|replies| one(replies, name));
             self.mutate(ctx, guard, "partitions", name, mutation).await?;
             updated.partitions = Some(update.desired.partitions);
+            self.settle(ctx, name, |live| live.partitions >= Some(update.desired.partitions)).await;
         }
         let operations = change.operations();
         if operations.is_empty() {
@@ -200,7 +202,10 @@ impl KafkaClient {
             .incremental_alter_configs([(resource.clone(), operations)], options)
             .map(|replies| one(replies, &resource));
         match self.mutate(ctx, guard, "configs", name, mutation).await {
-            Ok(()) => Ok(updated),
+            Ok(()) => {
+                self.settle(ctx, name, |live| change.is_visible(&update.current, live)).await;
+                Ok(updated)
+            }
             Err(failure) if updated.partitions.is_none() => Err(failure),
             Err(ProviderFailure::Aborted { .. }) if guard.check().is_err() => {
                 Err(ProviderFailure::Aborted { uncertain: true })
@@ -208,6 +213,19 @@ impl KafkaClient {
             Err(failure) => {
                 Err(ProviderFailure::Partial { done: vec!["partitions"], failed: "configs", class: Box::new(failure) })
             }
+        }
+    }
+
+    /// The controller confirms before every broker has heard: waits until a confirmed change can be read, so that the next
+    /// observation does not show it as missing. What cannot be read in time changes nothing about the confirmation.
+    async fn settle(&self, ctx: &Ctx, name: &String, visible: impl Fn(&TopicObservation) -> bool) {
+        let end = Instant::now() + SETTLE;
+        while Instant::now() < end.min(ctx.deadline) {
+            let observed = self.observe_topics(ctx, std::slice::from_ref(name), ConfigRead::Strict).await;
+            if observed.is_err() || observed.is_ok_and(|topics| topics.get(name).is_some_and(&visible)) {
+                return;
+            }
+            tokio::time::sleep(POLL).await;
         }
     }
 
@@ -316,6 +334,15 @@ impl ConfigChange {
 
     fn set_keys(&self) -> Vec<String> {
         self.set.keys().cloned().collect()
+    }
+
+    /// Whether a topic shows this change. The broker may answer a value in its own spelling.
+    fn is_visible(&self, before: &TopicObservation, live: &TopicObservation) -> bool {
+        let set = self.set.iter().all(|(key, value)| {
+            let shown = live.config.get(key);
+            shown == Some(value) || (shown.is_some() && shown != before.config.get(key))
+        });
+        set && self.delete.iter().all(|key| !live.config.contains_key(key))
     }
 
     fn operations(&self) -> Vec<ConfigOp> {

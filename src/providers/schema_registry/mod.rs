@@ -80,3 +80,6 @@ impl RegistryClient {
         Ok(Self { http, secrets: secrets.into_iter().flatten().cloned().collect() })
     }
 }
+
+#[cfg(test)]
+mod tests;

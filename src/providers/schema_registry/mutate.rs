@@ -2,7 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 
-use super::{Registered, RegisteredSchema, RegistryClient, Verdict, wire};
+use super::{Registered, RegistryClient, Verdict, wire};
 use crate::compiler::artifact::SchemaArtifact;
 use crate::compiler::canonical::Checksum;
 use crate::planner::observation::SchemaObservation;
@@ -36,8 +36,7 @@ impl RegistryClient {
                     let reply = Reply::Http { status: StatusCode::CONFLICT.as_u16(), error_code: None };
                     return Err(ProviderFailure::Rejected { reply, text });
                 }
-                let registered = self.send(ctx, guard, artifact).await?;
-                (registered.id, registered.version)
+                self.send(ctx, guard, artifact).await?
             }
         };
         if planned_version.is_some_and(|planned| planned != version) {
@@ -61,13 +60,13 @@ impl RegistryClient {
         Ok(Registered { id, version, level: declared })
     }
 
-    /// One POST; the number comes from a look-up, which also decides when the reply was lost.
+    /// One POST; id and version: the number comes from a look-up, which also decides when the reply was lost.
     async fn send<G: MutationGuard>(
         &self,
         ctx: &Ctx,
         guard: &G,
         artifact: &SchemaArtifact,
-    ) -> Result<RegisteredSchema, ProviderFailure> {
+    ) -> Result<(u32, u32), ProviderFailure> {
         let path = ["subjects", artifact.subject.as_str(), "versions"];
         let body = Some(wire::content(artifact)?);
         let request = Request { method: Method::POST, body, ..Request::get(&path) };
@@ -80,7 +79,7 @@ impl RegistryClient {
         };
         let found = self.look_up(ctx, artifact).await;
         match (confirmed, found) {
-            (_, Ok(Some(registered))) => Ok(registered),
+            (_, Ok(Some(place))) => Ok(place),
             (None, Ok(None) | Err(_)) => {
                 Err(ProviderFailure::Uncertain { stage: "register", unresolved: vec![identity] })
             }

@@ -176,17 +176,17 @@ impl RegistryClient {
         }
     }
 
-    /// Where the artifact's exact content stands; none when it is not registered under its subject.
+    /// Id and version of the artifact's exact content; none when it is not registered under its subject.
     pub(super) async fn look_up(
         &self,
         ctx: &Ctx,
         artifact: &SchemaArtifact,
-    ) -> Result<Option<RegisteredSchema>, ProviderFailure> {
+    ) -> Result<Option<(u32, u32)>, ProviderFailure> {
         let path = ["subjects", artifact.subject.as_str()];
         let body = Some(wire::content(artifact)?);
         let request = Request { method: Method::POST, body, ..Request::get(&path) };
         let answer = self.http.read(ctx, &request).await?;
-        self.found(&answer)?.map(|body| wire::version(&artifact.subject, &body)).transpose()
+        self.found(&answer)?.map(|body| wire::place(&artifact.subject, &body)).transpose()
     }
 
     /// The body of a 200, none for what the registry says does not exist, a failure for everything else.

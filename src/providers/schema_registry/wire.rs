@@ -83,14 +83,20 @@ pub fn level(body: &Value, key: &str) -> Result<Compatibility, ProviderFailure> 
         .ok_or(ProviderFailure::Protocol { what: "compatibility level" })
 }
 
-/// A version of `subject`.
-pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, ProviderFailure> {
+/// Id and version of the content that was looked up: the type and the text need not be repeated in such an answer.
+pub fn place(subject: &str, body: &Value) -> Result<(u32, u32), ProviderFailure> {
     let unreadable = |what| ProviderFailure::Unreadable { identity: Identity::Subject(subject.to_owned()), what };
     if body.get("subject").and_then(Value::as_str) != Some(subject) {
         return Err(unreadable("the answer is about another subject"));
     }
     let id = positive(body, "id").ok_or_else(|| unreadable("id"))?;
-    let version = positive(body, "version").ok_or_else(|| unreadable("version"))?;
+    Ok((id, positive(body, "version").ok_or_else(|| unreadable("version"))?))
+}
+
+/// A version of `subject`.
+pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, ProviderFailure> {
+    let unreadable = |what| ProviderFailure::Unreadable { identity: Identity::Subject(subject.to_owned()), what };
+    let (id, version) = place(subject, body)?;
     let text = body.get("schema").and_then(Value::as_str).ok_or_else(|| unreadable("schema"))?;
     let schema_type = match body.get("schemaType") {
         None | Some(Value::Null) => SchemaType::Avro,

@@ -1,0 +1,482 @@
+//! Against an in-process stand-in that plays scripted answers and records every request, for faults that no real registry
+//! can be asked for.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::codes::Code;
+use crate::compiler::artifact::{OwnerType, Ownership, SchemaArtifact};
+use crate::planner::observation::SchemaObservation;
+use crate::project::model::{BasicAuth, OwnershipMode, Tls};
+use crate::providers::guard::testing::HandGuard;
+use crate::providers::{Ctx, Purpose};
+
+/// What the stand-in does with one request.
+#[derive(Clone)]
+enum Play {
+    Json(u16, Value),
+    /// Sends these bytes and closes the connection.
+    Raw(String),
+    /// Closes the connection without an answer.
+    Drop,
+    /// Loses the guard, then closes.
+    LoseGuard(HandGuard),
+}
+
+struct StandIn {
+    url: String,
+    requests: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<String>>>,
+}
+
+impl StandIn {
+    /// Plays the script in order, one entry a request; past its end every request gets a 500.
+    async fn start(script: Vec<Play>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (requests, heads) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let script = Arc::new(Mutex::new(VecDeque::from(script)));
+        let (seen, seen_heads) = (Arc::clone(&requests), Arc::clone(&heads));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen), Arc::clone(&seen_heads)));
+            }
+        });
+        Self { url, requests, heads }
+    }
+
+    fn client(&self) -> RegistryClient {
+        let auth = BasicAuth { username: Some("u".into()), password: Some(Secret::new("sentinel-pw")) };
+        let runtime = SchemaRegistryRuntime { url: self.url.clone(), auth, token: None, tls: Tls::default() };
+        RegistryClient::new(&runtime, Path::new("/")).expect("a client")
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().expect("unpoisoned").clone()
+    }
+}
+
+async fn serve(
+    mut stream: TcpStream,
+    script: Arc<Mutex<VecDeque<Play>>>,
+    requests: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<String>>>,
+) {
+    loop {
+        let mut received = Vec::new();
+        let head = loop {
+            let mut buffer = [0; 4096];
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(read) => received.extend_from_slice(&buffer[..read]),
+            }
+            if let Some(end) = received.windows(4).position(|w| w == b"\r\n\r\n") {
+                let head = String::from_utf8_lossy(&received[..end]).into_owned();
+                let length = head
+                    .lines()
+                    .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned))
+                    .and_then(|length| length.parse::<usize>().ok())
+                    .unwrap_or(0);
+                while received.len() < end + 4 + length {
+                    let mut buffer = [0; 4096];
+                    match stream.read(&mut buffer).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(read) => received.extend_from_slice(&buffer[..read]),
+                    }
+                }
+                break head;
+            }
+        };
+        let line: Vec<&str> = head.lines().next().unwrap_or_default().split(' ').collect();
+        requests.lock().expect("unpoisoned").push(format!("{} {}", line[0], line[1]));
+        heads.lock().expect("unpoisoned").push(head.clone());
+        let play = script.lock().expect("unpoisoned").pop_front();
+        let answer = match play.unwrap_or(Play::Json(500, json!({"error_code": 50001, "message": "store"}))) {
+            Play::Json(status, body) => {
+                let body = body.to_string();
+                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+            }
+            Play::Raw(raw) => {
+                let _ = stream.write_all(raw.as_bytes()).await;
+                let _ = stream.shutdown().await;
+                return;
+            }
+            Play::Drop => return,
+            Play::LoseGuard(guard) => {
+                guard.0.cancel();
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                return;
+            }
+        };
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn ok(body: Value) -> Play {
+    Play::Json(200, body)
+}
+
+fn absent() -> Play {
+    Play::Json(404, json!({"error_code": 40401, "message": "Subject not found."}))
+}
+
+fn ctx() -> Ctx {
+    Ctx::new(Purpose::Apply, Duration::from_secs(10), CancellationToken::new())
+}
+
+fn artifact(subject: &str, level: Option<Compatibility>) -> SchemaArtifact {
+    SchemaArtifact {
+        subject: subject.to_owned(),
+        schema: json!({"type": "string"}),
+        schema_type: SchemaType::Avro,
+        compatibility: level,
+        references: Vec::new(),
+        ownership: Ownership {
+            mode: OwnershipMode::Managed,
+            project: "shop".to_owned(),
+            owner_type: OwnerType::Source,
+            name: "orders".to_owned(),
+        },
+    }
+}
+
+fn version_body(subject: &str, version: u32) -> Value {
+    json!({"subject": subject, "id": 7, "version": version, "schema": "{\"type\":\"string\"}"})
+}
+
+async fn register(
+    script: Vec<Play>,
+    level: Option<Compatibility>,
+    guard: &HandGuard,
+) -> (Result<Registered, ProviderFailure>, Vec<String>) {
+    let stand_in = StandIn::start([vec![absent()], script].concat()).await;
+    let current = SchemaObservation::absent("s");
+    let outcome = stand_in.client().register(&ctx(), guard, &current, &artifact("s", level), Some(1), false).await;
+    (outcome, stand_in.requests()[1..].to_vec())
+}
+
+const POST: &str = "POST /subjects/s/versions";
+const LOOK_UP: &str = "POST /subjects/s";
+
+fn uncertain(stage: &'static str) -> ProviderFailure {
+    ProviderFailure::Uncertain { stage, unresolved: vec![crate::providers::Identity::Subject("s".to_owned())] }
+}
+
+#[tokio::test]
+async fn a_registered_version_is_read_back_by_a_look_up() {
+    let script = vec![ok(json!({"id": 7})), ok(version_body("s", 1))];
+    let (outcome, requests) = register(script, None, &HandGuard::default()).await;
+    assert_eq!(outcome, Ok(Registered { id: 7, version: 1, level: None }));
+    assert_eq!(requests, [POST, LOOK_UP]);
+}
+
+#[tokio::test]
+async fn a_lost_reply_is_decided_by_one_look_up_and_the_register_is_never_sent_again() {
+    let (outcome, requests) = register(vec![Play::Drop, ok(version_body("s", 1))], None, &HandGuard::default()).await;
+    assert_eq!(outcome, Ok(Registered { id: 7, version: 1, level: None }));
+    assert_eq!(requests, [POST, LOOK_UP]);
+
+    let (outcome, requests) = register(vec![Play::Drop, absent()], None, &HandGuard::default()).await;
+    assert_eq!(outcome, Err(uncertain("register")));
+    assert_eq!(requests, [POST, LOOK_UP]);
+}
+
+#[tokio::test]
+async fn an_answer_that_proves_nothing_leaves_the_register_uncertain() {
+    for play in [
+        Play::Json(500, json!({"error_code": 50002, "message": "timeout"})),
+        Play::Json(503, json!({})),
+        Play::Json(429, json!({})),
+        Play::Json(408, json!({})),
+        Play::Json(201, json!({"id": 7})),
+        Play::Raw("HTTP/1.1 307 X\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n".to_owned()),
+        Play::Raw("HTTP/1.1 200 X\r\nContent-Length: 9\r\n\r\n{\"id\":7,,".to_owned()),
+        Play::Raw("HTTP/1.1 200 X\r\nContent-Length: 20\r\n\r\n{\"id\"".to_owned()),
+    ] {
+        let (outcome, requests) = register(vec![play, absent()], None, &HandGuard::default()).await;
+        assert_eq!(outcome, Err(uncertain("register")));
+        assert_eq!(requests, [POST, LOOK_UP]);
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_has_no_effect_and_says_why() {
+    let body = json!({"error_code": 409, "message": "incompatible: sentinel-pw schema={\"type\":\"string\"}"});
+    let (outcome, requests) = register(vec![Play::Json(409, body)], None, &HandGuard::default()).await;
+    let failure = outcome.expect_err("refused");
+    assert!(!failure.may_have_effect());
+    let shown = failure.diagnostic("schema:s: register");
+    assert_eq!(shown.code, Code::E402SchemaIncompatible);
+    assert_eq!(shown.message, "schema:s: register refused (HTTP 409): incompatible: <redacted>");
+    assert_eq!(requests, [POST]);
+
+    let body = json!({"error_code": 42201, "message": "Invalid schema"});
+    let (outcome, _) = register(vec![Play::Json(422, body)], None, &HandGuard::default()).await;
+    let shown = outcome.expect_err("refused").diagnostic("schema:s: register");
+    assert_eq!(shown.code, Code::E407DeployError);
+    assert_eq!(shown.message, "schema:s: register refused (HTTP 422, error 42201): Invalid schema");
+
+    let (outcome, requests) = register(vec![Play::Json(403, json!({}))], None, &HandGuard::default()).await;
+    let failure = outcome.expect_err("refused");
+    assert_eq!((failure.code(), failure.may_have_effect()), (Code::E404AuthFailed, false));
+    assert_eq!(requests, [POST]);
+}
+
+#[tokio::test]
+async fn another_version_than_planned_is_a_failed_action_with_an_effect() {
+    let script = vec![ok(json!({"id": 7})), ok(version_body("s", 2))];
+    let (outcome, _) = register(script, None, &HandGuard::default()).await;
+    assert!(matches!(outcome, Err(ProviderFailure::Partial { failed: "version", .. })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_level_that_fails_after_its_register_is_a_partial_effect() {
+    let registered = vec![ok(json!({"id": 7})), ok(version_body("s", 1))];
+    let level = Some(Compatibility::Full);
+
+    let set = vec![ok(json!({"compatibility": "FULL"}))];
+    let (outcome, requests) = register([registered.clone(), set].concat(), level, &HandGuard::default()).await;
+    assert_eq!(outcome.map(|registered| registered.level), Ok(level));
+    assert_eq!(requests, [POST, LOOK_UP, "PUT /config/s"]);
+
+    let refused = vec![Play::Json(422, json!({"error_code": 42203, "message": "Invalid level"}))];
+    let (outcome, _) = register([registered.clone(), refused].concat(), level, &HandGuard::default()).await;
+    assert!(matches!(outcome, Err(ProviderFailure::Partial { failed: "level", .. })), "{outcome:?}");
+
+    let lost = vec![Play::Drop, ok(json!({"compatibilityLevel": "FULL"}))];
+    let (outcome, requests) = register([registered.clone(), lost].concat(), level, &HandGuard::default()).await;
+    assert_eq!(outcome.map(|registered| registered.level), Ok(level));
+    assert_eq!(requests, [POST, LOOK_UP, "PUT /config/s", "GET /config/s"]);
+
+    let lost = vec![Play::Drop, ok(json!({"compatibilityLevel": "NONE"}))];
+    let (outcome, _) = register([registered, lost].concat(), level, &HandGuard::default()).await;
+    let failure = outcome.expect_err("uncertain");
+    assert!(failure.may_have_effect());
+}
+
+#[tokio::test]
+async fn a_lost_guard_stops_the_register_at_once() {
+    let guard = HandGuard::default();
+    let (outcome, requests) = register(vec![Play::LoseGuard(guard.clone())], None, &guard).await;
+    assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: true }));
+    assert_eq!(requests, [POST]);
+
+    let (outcome, requests) = register(vec![], None, &guard).await;
+    assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: false }));
+    assert!(requests.is_empty());
+}
+
+#[tokio::test]
+async fn a_stop_before_the_register_sends_nothing() {
+    let stand_in = StandIn::start(vec![absent()]).await;
+    let ctx = ctx();
+    ctx.cancel.cancel();
+    let current = SchemaObservation::absent("s");
+    let outcome =
+        stand_in.client().register(&ctx, &HandGuard::default(), &current, &artifact("s", None), None, false).await;
+    assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: false }));
+    assert!(!stand_in.requests().contains(&POST.to_owned()));
+}
+
+#[tokio::test]
+async fn a_subject_that_changed_since_the_plan_is_not_registered() {
+    let level = || ok(json!({"compatibilityLevel": "BACKWARD"}));
+    let stand_in = StandIn::start(vec![ok(version_body("s", 4)), level(), level()]).await;
+    let current = SchemaObservation::absent("s");
+    let outcome =
+        stand_in.client().register(&ctx(), &HandGuard::default(), &current, &artifact("s", None), None, false).await;
+    assert!(matches!(outcome, Err(ProviderFailure::Conflict { .. })), "{outcome:?}");
+    assert!(stand_in.requests().iter().all(|request| request.starts_with("GET ")));
+}
+
+#[tokio::test]
+async fn a_register_checks_first_when_the_plan_could_not() {
+    let verdict = ok(json!({"is_compatible": false, "messages": ["reader lacks a default"]}));
+    let stand_in = StandIn::start(vec![absent(), verdict]).await;
+    let current = SchemaObservation::absent("s");
+    let outcome =
+        stand_in.client().register(&ctx(), &HandGuard::default(), &current, &artifact("s", None), Some(1), true).await;
+    let shown = outcome.expect_err("incompatible").diagnostic("schema:s: register");
+    assert_eq!(shown.code, Code::E402SchemaIncompatible);
+    assert!(shown.message.ends_with(": reader lacks a default"), "{}", shown.message);
+    assert_eq!(stand_in.requests()[1], "POST /compatibility/subjects/s/versions/latest?verbose=true");
+    assert_eq!(stand_in.requests().len(), 2);
+}
+
+async fn observed(script: Vec<Play>) -> (Result<SchemaObservation, ProviderFailure>, Vec<String>) {
+    let stand_in = StandIn::start(script).await;
+    let outcome = stand_in.client().observe_subjects(&ctx(), &["s".to_owned()]).await;
+    (outcome.map(|mut all| all.remove("s").expect("the subject")), stand_in.requests())
+}
+
+#[tokio::test]
+async fn a_read_is_asked_three_times_and_not_more() {
+    let fault = || Play::Json(500, json!({"error_code": 50001, "message": "store"}));
+    let (outcome, requests) = observed(vec![fault(), Play::Drop, absent()]).await;
+    assert_eq!(outcome, Ok(SchemaObservation::absent("s")));
+    assert_eq!(requests.len(), 3);
+    let (outcome, requests) = observed(vec![fault(), fault(), fault(), absent()]).await;
+    assert_eq!(outcome.expect_err("a 500").code(), Code::E407DeployError);
+    assert_eq!(requests.len(), 3);
+}
+
+/// SEC-008
+#[tokio::test]
+async fn an_answer_outside_its_protocol_is_no_observation() {
+    let raw = |head: &str, body: &str| Play::Raw(format!("HTTP/1.1 200 X\r\n{head}\r\n\r\n{body}"));
+    let sized = |body: &str| raw(&format!("Content-Length: {}", body.len()), body);
+    let large = "x".repeat(5 * 1024 * 1024);
+    let chunked = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
+    for (name, play, expected) in [
+        ("oversize by header", sized(&large), ProviderFailure::TooLarge),
+        ("oversize by stream", raw("Transfer-Encoding: chunked", &chunked), ProviderFailure::TooLarge),
+        (
+            "duplicate key",
+            sized(r#"{"subject":"s","a":{"b":1,"b":2}}"#),
+            ProviderFailure::Protocol { what: "JSON body" },
+        ),
+        ("NaN", sized(r#"{"subject":NaN}"#), ProviderFailure::Protocol { what: "JSON body" }),
+        ("byte order mark", sized("\u{feff}{}"), ProviderFailure::Protocol { what: "JSON body" }),
+        ("trailing garbage", sized("{} x"), ProviderFailure::Protocol { what: "JSON body" }),
+        ("lone surrogate", sized(r#"{"subject":"\ud800"}"#), ProviderFailure::Protocol { what: "JSON body" }),
+        (
+            "redirect",
+            Play::Raw("HTTP/1.1 302 X\r\nLocation: /subjects\r\nContent-Length: 0\r\n\r\n".to_owned()),
+            ProviderFailure::Protocol { what: "redirect" },
+        ),
+        (
+            "404 of a proxy",
+            Play::Json(404, json!({"error": "Not Found"})),
+            ProviderFailure::Protocol { what: "a 404 that is no registry's" },
+        ),
+    ] {
+        let (outcome, requests) = observed(vec![play]).await;
+        assert_eq!(outcome, Err(expected), "{name}");
+        assert_eq!(requests.len(), 1, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_own_level_is_only_one_that_is_in_effect() {
+    let level = |name: &str| ok(json!({ "compatibilityLevel": name }));
+    let version = || ok(version_body("s", 1));
+    for (effective, own, expected) in [
+        (level("FULL"), level("FULL"), Some(Compatibility::Full)),
+        (level("BACKWARD"), Play::Json(404, json!({"error_code": 40408, "message": "no"})), None),
+        (level("BACKWARD"), level("NONE"), None),
+        (level("NONE"), level("NONE"), Some(Compatibility::None)),
+    ] {
+        let (outcome, requests) = observed(vec![version(), effective, own]).await;
+        assert_eq!(outcome.expect("observed").own_compatibility, expected);
+        assert_eq!(requests[1..], ["GET /config/s?defaultToGlobal=true", "GET /config/s"]);
+    }
+}
+
+#[tokio::test]
+async fn a_subject_is_one_encoded_segment_in_every_call() {
+    let stand_in = StandIn::start(vec![absent(), absent(), absent(), absent()]).await;
+    let (client, ctx) = (stand_in.client(), ctx());
+    client.observe_subjects(&ctx, &["a b/c%?#é".to_owned()]).await.expect("absent");
+    client.next_version(&ctx, "a/b").await.expect("absent");
+    client.version(&ctx, "a/b", 3).await.expect("absent");
+    client.check_compatibility(&ctx, &artifact("a/b", None)).await.expect("absent");
+    assert_eq!(
+        stand_in.requests(),
+        [
+            "GET /subjects/a%20b%2Fc%25%3F%23%C3%A9/versions/latest",
+            "GET /subjects/a%2Fb/versions?deleted=true",
+            "GET /subjects/a%2Fb/versions/3",
+            "POST /compatibility/subjects/a%2Fb/versions/latest?verbose=true",
+        ]
+    );
+    for subject in [".", "..", ""] {
+        let outcome = client.next_version(&ctx, subject).await;
+        assert!(matches!(outcome, Err(ProviderFailure::Unsupported { .. })), "{subject:?}");
+    }
+    assert_eq!(stand_in.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn the_next_version_counts_deleted_ones() {
+    let stand_in = StandIn::start(vec![ok(json!([1, 5, 3])), absent(), ok(json!([]))]).await;
+    let (client, ctx) = (stand_in.client(), ctx());
+    assert_eq!(client.next_version(&ctx, "s").await, Ok(6));
+    assert_eq!(client.next_version(&ctx, "s").await, Ok(1));
+    assert_eq!(client.next_version(&ctx, "s").await, Ok(1));
+}
+
+#[tokio::test]
+async fn references_are_followed_once_each_and_a_cycle_is_told() {
+    let schema = |subject: &str, references: Value| {
+        ok(json!({"subject": subject, "id": 1, "version": 1, "schema": "{}", "references": references}))
+    };
+    let to = |subject: &str| json!({"name": subject, "subject": subject, "version": 1});
+    let stand_in = StandIn::start(vec![
+        schema("a", json!([to("b"), to("c")])),
+        schema("b", json!([to("c")])),
+        schema("c", json!([])),
+    ])
+    .await;
+    let found = stand_in.client().references_of(&ctx(), "a", 1).await.expect("a closed set");
+    assert_eq!(found.iter().map(|schema| schema.subject.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+
+    let stand_in = StandIn::start(vec![schema("a", json!([to("b")])), schema("b", json!([to("a")]))]).await;
+    let outcome = stand_in.client().references_of(&ctx(), "a", 1).await;
+    assert_eq!(outcome, Err(ProviderFailure::Ambiguous { what: "reference cycle" }));
+
+    let stand_in = StandIn::start(vec![schema("a", json!([to("b")])), absent()]).await;
+    assert_eq!(stand_in.client().references_of(&ctx(), "a", 1).await, Err(ProviderFailure::NotFound));
+}
+
+/// SEC-003, SEC-004
+#[tokio::test]
+async fn the_login_is_sent_and_shown_nowhere() {
+    let stand_in =
+        StandIn::start(vec![Play::Json(401, json!({"error_code": 40101, "message": "no sentinel-pw"}))]).await;
+    let client = stand_in.client();
+    let failure = client.observe_subjects(&ctx(), &["s".to_owned()]).await.expect_err("401");
+    assert_eq!(failure.code(), Code::E404AuthFailed);
+    let head = stand_in.heads.lock().expect("unpoisoned")[0].to_ascii_lowercase();
+    assert!(head.contains("authorization: basic dtpzzw50aw5lbc1wdw=="), "{head}");
+    assert!(head.contains("accept-encoding: identity"));
+    let shown = format!("{client:?} {failure:?} {}", failure.diagnostic("x").message);
+    assert!(!shown.contains("sentinel") && !shown.contains("127.0.0.1"), "{shown}");
+}
+
+#[test]
+fn a_client_that_could_only_fail_is_not_built() {
+    let build = |url: &str, username: Option<&str>, password: Option<&str>| {
+        let auth = BasicAuth { username: username.map(str::to_owned), password: password.map(Secret::new) };
+        let runtime = SchemaRegistryRuntime { url: url.to_owned(), auth, token: None, tls: Tls::default() };
+        RegistryClient::new(&runtime, Path::new("/")).map(|_| ())
+    };
+    assert_eq!(build("http://h", None, None), Ok(()));
+    assert_eq!(build("http://h", Some("u"), Some("p")), Ok(()));
+    assert_eq!(build("http://h", Some("u"), None), Err(ProviderFailure::Config { field: FIELDS.password }));
+    assert_eq!(build("http://h", None, Some("p")), Err(ProviderFailure::Config { field: FIELDS.username }));
+    let failure = build("http://u:p@h", None, None).expect_err("user info");
+    assert_eq!(failure.code(), Code::E208MissingConfig);
+    assert_eq!(failure.to_string(), "cannot use runtime.schema_registry.url: it contains a user or a password");
+}
+
+#[tokio::test]
+async fn a_registry_that_is_not_there_is_unreachable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    drop(listener);
+    let runtime = SchemaRegistryRuntime { url, auth: BasicAuth::default(), token: None, tls: Tls::default() };
+    let client = RegistryClient::new(&runtime, Path::new("/")).expect("a client");
+    let failure = client.probe(&ctx()).await.expect_err("nobody listens");
+    assert_eq!(failure, ProviderFailure::Unreachable);
+    let level = client.set_compatibility(&ctx(), &HandGuard::default(), "s", Compatibility::Full).await;
+    assert_eq!(level, Err(ProviderFailure::Unreachable), "nothing was sent");
+}

@@ -1,0 +1,88 @@
+//! What the live tests share.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
+use streamt::project::model::{KafkaRuntime, OwnershipMode, Tls};
+use streamt::providers::{Ctx, KafkaClient, Lost, MutationGuard, Purpose};
+use tokio_util::sync::CancellationToken;
+
+/// The address of a service, or a failure that says how to get one.
+pub fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| {
+        panic!("{name} is not set: run `make test`, or start the services with `make services` and export its lines")
+    })
+}
+
+/// A name that no other test and no earlier run uses.
+pub fn unique(stem: &str) -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    format!("live-{stem}-{now:x}-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A right to mutate that nobody takes away.
+pub struct Open;
+
+impl MutationGuard for Open {
+    fn check(&self) -> Result<(), Lost> {
+        Ok(())
+    }
+
+    async fn lost(&self) -> Lost {
+        std::future::pending().await
+    }
+}
+
+pub fn ctx() -> Ctx {
+    Ctx::new(Purpose::Apply, Duration::from_secs(60), CancellationToken::new())
+}
+
+pub fn kafka_runtime(bootstrap_servers: String) -> KafkaRuntime {
+    KafkaRuntime {
+        bootstrap_servers,
+        bootstrap_servers_internal: None,
+        security_protocol: None,
+        sasl_mechanism: None,
+        sasl_username: None,
+        sasl_password: None,
+        sasl_oauth_token_url: None,
+        sasl_oauth_client_id: None,
+        sasl_oauth_client_secret: None,
+        sasl_oauth_scope: None,
+        aws_region: None,
+        tls: Tls::default(),
+    }
+}
+
+pub async fn kafka_at(bootstrap_servers: String) -> KafkaClient {
+    let root = std::path::Path::new("/");
+    KafkaClient::connect(&kafka_runtime(bootstrap_servers), root, &ctx()).await.expect("Kafka answers")
+}
+
+pub async fn kafka() -> KafkaClient {
+    kafka_at(variable("STREAMT_TEST_KAFKA")).await
+}
+
+pub fn ownership() -> Ownership {
+    Ownership {
+        mode: OwnershipMode::Managed,
+        project: "shop".to_owned(),
+        owner_type: OwnerType::Model,
+        name: "orders".to_owned(),
+    }
+}
+
+pub fn topic(name: &str, partitions: u32, config: &[(&str, &str)]) -> TopicArtifact {
+    let config: BTreeMap<String, String> =
+        config.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    TopicArtifact { name: name.to_owned(), partitions, replication_factor: 1, config, ownership: ownership() }
+}
+
+/// Removes what a test created; streamt itself has no call that deletes a topic.
+pub async fn clean_up(names: impl IntoIterator<Item = String>) {
+    let kafka = krafka::Kafka::builder(variable("STREAMT_TEST_KAFKA")).connect().await.expect("Kafka answers");
+    let _ = kafka.admin().delete_topics(names, krafka::admin::DeleteTopicsOptions::default()).await;
+}
