@@ -84,6 +84,10 @@ pub struct InitArgs {
     #[arg(long, value_name = "URL")]
     schema_registry: Option<String>,
 
+    /// Leave the registry and the schemas out; template quickstart
+    #[arg(long, conflicts_with = "schema_registry")]
+    no_schema_registry: bool,
+
     /// Declare existing topics as sources
     #[arg(long)]
     discover: bool,
@@ -242,7 +246,7 @@ fn options(args: &InitArgs, template: Template, directory: &Path) -> Result<Temp
         kafka: args.kafka.clone(),
         kafka_internal: args.kafka_internal.clone(),
         schema_registry: args.schema_registry.clone(),
-        without_registry: false,
+        without_registry: args.no_schema_registry,
         runner_image: args.runner_image.clone(),
         docker_network: args.docker_network.clone(),
         initial_offset: args.initial_offset.map(|offset| match offset {
