@@ -10,7 +10,29 @@ use crate::Failure;
 
 const MODELS_A_FILE: usize = 25;
 
-pub fn project(models: usize, directory: &Path, servers: &str, sql: bool) -> Result<(), Failure> {
+/// What a generated project is like.
+pub struct Shape<'a> {
+    pub models: usize,
+    pub servers: &'a str,
+    /// Of every topic's name.
+    pub prefix: &'a str,
+    /// Every second model has SQL, and the runtime has Flink.
+    pub sql: bool,
+}
+
+impl Default for Shape<'_> {
+    fn default() -> Self {
+        Self { models: 0, servers: "localhost:9092", prefix: "perf.", sql: false }
+    }
+}
+
+/// The common beginning of the topics of the models.
+pub fn model_topics(prefix: &str) -> String {
+    format!("{prefix}model.")
+}
+
+pub fn project(shape: &Shape<'_>, directory: &Path) -> Result<(), Failure> {
+    let Shape { models, servers, prefix, sql } = *shape;
     let sources = (models / 10).max(1);
     for folder in ["sources", "models", "tests", "exposures"] {
         fs::create_dir_all(directory.join(folder))?;
@@ -26,8 +48,8 @@ pub fn project(models: usize, directory: &Path, servers: &str, sql: bool) -> Res
             "apiVersion: streamt.dev/v1alpha1\nproject:\n  name: perf\n  version: \"1.0.0\"\nruntime:\n  kafka:\n    bootstrap_servers: {servers}\n{flink}"
         ),
     )?;
-    write_files(directory, "sources", sources, source)?;
-    write_files(directory, "models", models, |index| model(index, sources, sql))?;
+    write_files(directory, "sources", sources, |index| source(index, prefix))?;
+    write_files(directory, "models", models, |index| model(index, sources, prefix, sql))?;
     write_files(directory, "tests", models / 10, |index| {
         format!(
             "  - name: model_{:05}_id\n    model: model_{:05}\n    type: schema\n    assertions:\n      - not_null:\n          columns: [id]\n",
@@ -55,18 +77,19 @@ fn write_files(directory: &Path, section: &str, count: usize, one: impl Fn(usize
     Ok(())
 }
 
-fn source(index: usize) -> String {
+fn source(index: usize, prefix: &str) -> String {
     format!(
-        "  - name: source_{index:05}\n    topic: perf.source.{index:05}\n    description: Events of system {index}\n    owner: team-{}\n    tags: [raw]\n    columns:\n      - {{name: id, type: STRING, required: true}}\n      - {{name: amount, type: BIGINT}}\n      - {{name: created_at, type: TIMESTAMP(3)}}\n",
+        "  - name: source_{index:05}\n    topic: {prefix}source.{index:05}\n    description: Events of system {index}\n    owner: team-{}\n    tags: [raw]\n    columns:\n      - {{name: id, type: STRING, required: true}}\n      - {{name: amount, type: BIGINT}}\n      - {{name: created_at, type: TIMESTAMP(3)}}\n",
         index % 9
     )
 }
 
-fn model(index: usize, sources: usize, sql: bool) -> String {
+fn model(index: usize, sources: usize, prefix: &str, sql: bool) -> String {
     let mut text = format!(
-        "  - name: model_{index:05}\n    description: Facts of step {index}\n    owner: team-{}\n    tags: [layer{}, perf]\n    topic:\n      name: perf.model.{index:05}\n      partitions: {}\n      config:\n        retention.ms: \"{}\"\n        cleanup.policy: delete\n    columns:\n      - {{name: id, type: STRING, required: true}}\n      - {{name: amount, type: BIGINT, description: In cents}}\n      - {{name: created_at, type: TIMESTAMP(3)}}\n",
+        "  - name: model_{index:05}\n    description: Facts of step {index}\n    owner: team-{}\n    tags: [layer{}, perf]\n    topic:\n      name: {}{index:05}\n      partitions: {}\n      config:\n        retention.ms: \"{}\"\n        cleanup.policy: delete\n    columns:\n      - {{name: id, type: STRING, required: true}}\n      - {{name: amount, type: BIGINT, description: In cents}}\n      - {{name: created_at, type: TIMESTAMP(3)}}\n",
         index % 9,
         index % 4,
+        model_topics(prefix),
         1 + index % 3,
         86_400_000 + index,
     );

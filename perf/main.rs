@@ -1,14 +1,20 @@
 //! Measures whole commands against each other. Absolute times depend on the machine: every figure that is judged is a ratio
 //! of two commands that ran in turns in one run. `perf/README.md` says what is measured and what came out.
 
+mod figures;
 mod generate;
 mod kafka;
 mod timing;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const USAGE: &str = "usage: perf generate MODELS DIRECTORY [--kafka HOST:PORT | --sql]
+use figures::Bench;
+use generate::Shape;
+use timing::Task;
+
+const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT]
+       perf generate MODELS DIRECTORY [--kafka HOST:PORT PREFIX | --sql]
        perf time RUNS -- COMMAND...
        perf pair RUNS -- COMMAND... --- COMMAND...
        perf describe HOST:PORT PREFIX COUNT
@@ -18,31 +24,53 @@ const USAGE: &str = "usage: perf generate MODELS DIRECTORY [--kafka HOST:PORT | 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let outcome = match words.as_slice() {
-        ["generate", models, directory, rest @ ..] => match (models.parse(), rest) {
-            (Ok(models), []) => generate::project(models, Path::new(directory), "localhost:9092", false),
-            (Ok(models), ["--sql"]) => generate::project(models, Path::new(directory), "localhost:9092", true),
-            (Ok(models), ["--kafka", servers]) => generate::project(models, Path::new(directory), servers, false),
-            _ => Err(USAGE.into()),
-        },
-        ["time", runs, "--", command @ ..] if !command.is_empty() => {
-            runs.parse().map_err(|_| USAGE.into()).and_then(|runs| timing::single(runs, command))
-        }
-        ["pair", runs, "--", both @ ..] => match (runs.parse(), both.iter().position(|word| *word == "---")) {
-            (Ok(runs), Some(cut)) => timing::pair(runs, &both[..cut], &both[cut + 1..]),
-            _ => Err(USAGE.into()),
-        },
-        ["describe", servers, prefix, count] => kafka::describe(servers, prefix, count),
-        ["create", servers, prefix, count] => kafka::create(servers, prefix, count),
-        ["delete", servers, prefix] => kafka::delete(servers, prefix),
-        _ => Err(USAGE.into()),
-    };
-    match outcome {
+    match run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("perf: {error}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run(words: &[&str]) -> Result<(), Failure> {
+    match words {
+        ["figures", streamt, scratch, runs, rest @ ..] if rest.len() < 2 => {
+            let bench = Bench {
+                streamt: PathBuf::from(streamt),
+                bare: std::env::current_exe()?,
+                scratch: PathBuf::from(scratch),
+            };
+            bench.offline(runs.parse()?)?;
+            rest.iter().try_for_each(|servers| bench.live(servers, runs.parse()?))
+        }
+        ["generate", models, directory, rest @ ..] => {
+            let plain = Shape { models: models.parse()?, ..Shape::default() };
+            let shape = match rest {
+                [] => plain,
+                ["--sql"] => Shape { sql: true, ..plain },
+                ["--kafka", servers, prefix] => Shape { servers, prefix, ..plain },
+                _ => return Err(USAGE.into()),
+            };
+            generate::project(&shape, Path::new(directory))
+        }
+        ["time", runs, "--", command @ ..] => {
+            let task = Task::of(command)?;
+            let took = timing::single(runs.parse()?, &task, || Ok(()))?;
+            println!("ms  {took}\npeak {:.1} MiB", task.watch()?.peak as f64 / 1024.0);
+            Ok(())
+        }
+        ["pair", runs, "--", both @ ..] => {
+            let cut = both.iter().position(|word| *word == "---").ok_or(USAGE)?;
+            let (first, second) = (Task::of(&both[..cut])?, Task::of(&both[cut + 1..])?);
+            let pairs = timing::pair(runs.parse()?, [&first, &second], |_| Ok(()))?;
+            println!("first  ms {}\nsecond ms {}\nratio     {}", pairs.first, pairs.second, pairs.ratios);
+            Ok(())
+        }
+        ["describe", servers, prefix, count] => kafka::describe(servers, prefix, count),
+        ["create", servers, prefix, count] => kafka::create(servers, prefix, count),
+        ["delete", servers, prefix] => kafka::delete(servers, prefix),
+        _ => Err(USAGE.into()),
     }
 }
 

@@ -1,78 +1,164 @@
-//! Wall time and peak memory of whole processes.
+//! Wall time, peak memory and runtime of whole processes.
 
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::Failure;
 
-struct Run {
-    wall: Duration,
-    /// KiB, the high-water mark last seen; the process may have grown in its last fraction of a millisecond.
-    peak: u64,
+/// One command of a measurement: the same arguments in every run.
+#[derive(Clone)]
+pub struct Task {
+    pub program: PathBuf,
+    pub arguments: Vec<String>,
+    /// Exit codes that count as success.
+    pub accepted: &'static [i32],
 }
 
-pub fn single(runs: usize, command: &[&str]) -> Result<(), Failure> {
-    let mut all = Vec::with_capacity(runs);
-    run(command)?;
-    for _ in 0..runs {
-        all.push(run(command)?);
+impl Task {
+    pub fn new(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { program: program.into(), arguments: arguments.into_iter().map(Into::into).collect(), accepted: &[0] }
     }
-    report("", &mut all);
-    Ok(())
-}
 
-/// Runs both in turns and prints the ratio of the medians, first over second.
-pub fn pair(runs: usize, first: &[&str], second: &[&str]) -> Result<(), Failure> {
-    let (mut left, mut right) = (Vec::with_capacity(runs), Vec::with_capacity(runs));
-    run(first)?;
-    run(second)?;
-    for _ in 0..runs {
-        left.push(run(first)?);
-        right.push(run(second)?);
+    pub fn of(words: &[&str]) -> Result<Self, Failure> {
+        let (program, arguments) = words.split_first().ok_or("no command")?;
+        Ok(Self::new(*program, arguments.iter().copied()))
     }
-    let ratio = report("first  ", &mut left).as_secs_f64() / report("second ", &mut right).as_secs_f64();
-    println!("ratio   {ratio:.2}");
-    Ok(())
-}
 
-fn run(command: &[&str]) -> Result<Run, Failure> {
-    let (program, arguments) = command.split_first().ok_or("no command")?;
-    let start = Instant::now();
-    let mut child = Command::new(program).args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
-    let status_file = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn check(&self, status: ExitStatus) -> Result<(), Failure> {
+        match status.code() {
+            Some(code) if self.accepted.contains(&code) => Ok(()),
+            _ => Err(format!("{} {} ended with {status}", self.program.display(), self.arguments.join(" ")).into()),
         }
-        peak = std::fs::read_to_string(&status_file)
-            .ok()
-            .and_then(|text| high_water(&text))
-            .map_or(peak, |kib| peak.max(kib));
-        std::thread::sleep(Duration::from_micros(200));
-    };
-    if !status.success() {
-        return Err(format!("{program} ended with {status}").into());
     }
-    Ok(Run { wall: start.elapsed(), peak })
+
+    /// One run; nothing looks at the process while it runs.
+    pub fn run(&self) -> Result<Duration, Failure> {
+        let start = Instant::now();
+        let status = self.command().status()?;
+        let wall = start.elapsed();
+        self.check(status)?;
+        Ok(wall)
+    }
+
+    /// One run under observation; its time is of no use.
+    pub fn watch(&self) -> Result<Watched, Failure> {
+        let mut child = self.command().spawn()?;
+        let process = PathBuf::from(format!("/proc/{}", child.id()));
+        let mut watched = Watched::default();
+        loop {
+            if let Some(status) = child.try_wait()? {
+                self.check(status)?;
+                return Ok(watched);
+            }
+            let status = std::fs::read_to_string(process.join("status")).unwrap_or_default();
+            watched.peak = watched.peak.max(high_water(&status).unwrap_or(0));
+            watched.reactor |= std::fs::read_dir(process.join("fd")).is_ok_and(|open| {
+                open.flatten()
+                    .filter_map(|file| file.path().read_link().ok())
+                    .any(|to| to.ends_with("anon_inode:[eventpoll]"))
+            });
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+/// What a process was seen to use.
+#[derive(Default)]
+pub struct Watched {
+    /// KiB resident, the high-water mark last seen; the process may have grown in its last tenth of a millisecond.
+    pub peak: u64,
+    /// Whether it polled descriptors, as every async runtime does.
+    pub reactor: bool,
 }
 
 fn high_water(status: &str) -> Option<u64> {
     status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?.trim().strip_suffix(" kB")?.parse().ok()
 }
 
-fn report(label: &str, runs: &mut [Run]) -> Duration {
-    runs.sort_by_key(|run| run.wall);
-    let median = runs[runs.len() / 2].wall;
-    let peak = runs.iter().map(|run| run.peak).max().unwrap_or(0);
-    println!(
-        "{label}min {:8.2} ms  median {:8.2} ms  max {:8.2} ms  peak {:6.1} MiB",
-        millis(runs[0].wall),
-        millis(median),
-        millis(runs[runs.len() - 1].wall),
-        peak as f64 / 1024.0,
-    );
-    median
+/// Sorted measurements.
+pub struct Spread(Vec<f64>);
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        Self(values)
+    }
+
+    pub fn min(&self) -> f64 {
+        self.0.first().copied().unwrap_or(f64::NAN)
+    }
+
+    pub fn median(&self) -> f64 {
+        self.0.get(self.0.len() / 2).copied().unwrap_or(f64::NAN)
+    }
+
+    pub fn max(&self) -> f64 {
+        self.0.last().copied().unwrap_or(f64::NAN)
+    }
+}
+
+impl std::fmt::Display for Spread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:9.2} {:9.2} {:9.2}", self.min(), self.median(), self.max())
+    }
+}
+
+/// Two commands that ran in turns.
+pub struct Pairs {
+    /// Milliseconds.
+    pub first: Spread,
+    pub second: Spread,
+    /// First over second, pair by pair.
+    pub ratios: Spread,
+}
+
+impl Pairs {
+    /// The least of many runs is the one that the machine disturbed least.
+    pub fn ratio_of_minima(&self) -> f64 {
+        self.first.min() / self.second.min()
+    }
+}
+
+/// Milliseconds of `runs` runs after one that is not counted; `before` prepares each run.
+pub fn single(runs: usize, task: &Task, mut before: impl FnMut() -> Result<(), Failure>) -> Result<Spread, Failure> {
+    let mut walls = Vec::with_capacity(runs);
+    for run in 0..=runs {
+        before()?;
+        let wall = millis(task.run()?);
+        if run > 0 {
+            walls.push(wall);
+        }
+    }
+    Ok(Spread::of(walls))
+}
+
+/// Both in turns, after one pair that is not counted; the side that goes first alternates.
+pub fn pair(
+    runs: usize,
+    tasks: [&Task; 2],
+    mut before: impl FnMut(usize) -> Result<(), Failure>,
+) -> Result<Pairs, Failure> {
+    let mut walls = [Vec::with_capacity(runs), Vec::with_capacity(runs)];
+    for run in 0..=runs {
+        for turn in 0..2 {
+            let side = (turn + run) % 2;
+            before(side)?;
+            let wall = millis(tasks[side].run()?);
+            if run > 0 {
+                walls[side].push(wall);
+            }
+        }
+    }
+    let [first, second] = walls;
+    let ratios = first.iter().zip(&second).map(|(first, second)| first / second).collect();
+    Ok(Pairs { first: Spread::of(first), second: Spread::of(second), ratios: Spread::of(ratios) })
 }
 
 fn millis(duration: Duration) -> f64 {
