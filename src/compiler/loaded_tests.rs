@@ -115,7 +115,7 @@ fn resources_name_the_file_the_line_and_the_path_of_their_declaration() {
     let resources = compiled(&files()).resources();
     let places: Vec<(String, String)> = resources
         .iter()
-        .map(|resource| (resource.location.as_ref().unwrap().to_string(), resource.path.clone().unwrap()))
+        .map(|resource| (resource.location().unwrap().to_string(), resource.origin.path(resource.field)))
         .collect();
     assert_eq!(
         places,

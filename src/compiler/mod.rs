@@ -63,9 +63,16 @@ pub struct DesiredResource {
     pub mode: OwnershipMode,
     /// `sha256:` over the artifact object, ownership included; of a connector over its form bound to a cluster.
     pub artifact_checksum: Checksum,
-    /// The file and place of the declaration that made it.
-    pub location: Option<Location>,
-    pub path: Option<String>,
+    /// The declaration that made it, and the field there.
+    pub origin: Origin,
+    pub field: &'static str,
+}
+
+impl DesiredResource {
+    /// Where it is declared. Reads the file's tree again: for findings only.
+    pub fn location(&self) -> Option<Location> {
+        self.origin.at(self.field)
+    }
 }
 
 impl Compiled {
@@ -219,7 +226,7 @@ struct Resources<'a> {
 
 impl<'a> Resources<'a> {
     /// A resource that its owner's declaration names and places.
-    fn add(&mut self, kind: Kind, physical: &str, field: &str, ownership: &Ownership, checksum: Checksum) {
+    fn add(&mut self, kind: Kind, physical: &str, field: &'static str, ownership: &Ownership, checksum: Checksum) {
         let origin: Option<&'a Origin> = match ownership.owner_type {
             OwnerType::Model => self.names.model(&ownership.name).map(|model| &model.origin),
             OwnerType::Source => self.names.source(&ownership.name).map(|source| &source.origin),
@@ -236,7 +243,7 @@ impl<'a> Resources<'a> {
         mode: OwnershipMode,
         artifact_checksum: Checksum,
         origin: Option<&Origin>,
-        field: &str,
+        field: &'static str,
     ) {
         self.resources.push(DesiredResource {
             kind,
@@ -244,8 +251,8 @@ impl<'a> Resources<'a> {
             physical_name: physical.to_owned(),
             mode,
             artifact_checksum,
-            location: origin.and_then(|origin| origin.at(field)),
-            path: origin.filter(|origin| origin.location().is_some()).map(|origin| origin.path(field)),
+            origin: origin.cloned().unwrap_or_default(),
+            field,
         });
     }
 }

@@ -77,7 +77,7 @@ impl<'a> Builder<'a> {
         let id = ResourceId::new(desired.project, desired.environment, resource.kind, &resource.logical_name);
         let Some(id) = id else {
             let message = format!("the identity of {label} is empty, contains '/' or is longer than 512 characters");
-            let error = Diagnostic::new(Code::E411StateInvalid, message).at_opt(resource.location.clone());
+            let error = Diagnostic::new(Code::E411StateInvalid, message).at_opt(resource.location());
             return self.errors.push(error.suggest("give the declaration a shorter, plain name"));
         };
         let diff = match self.compare(resource) {
@@ -118,7 +118,7 @@ impl<'a> Builder<'a> {
             let warning = Diagnostic::new(Code::W146TopicReplicationDiffers, message);
             self.warnings.push(
                 warning
-                    .at_opt(resource.location.clone())
+                    .at_opt(resource.location())
                     .suggest("reassign the replicas with the broker's tools, or declare the live factor"),
             );
         }

@@ -181,8 +181,8 @@ impl World {
             physical_name: name.to_owned(),
             mode: ownership.mode,
             artifact_checksum,
-            location: None,
-            path: None,
+            origin: Default::default(),
+            field: "",
         };
         let mut resources = Vec::new();
         for schema in &self.artifacts.schemas {

@@ -42,7 +42,7 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
         list.push_str(&format!(" and {more} more"));
     }
     Diagnostic::new(Code::E221KindNotDeployable, format!("this version cannot deploy {list}"))
-        .at_opt(first.and_then(|resource| resource.location.clone()))
+        .at_opt(first.and_then(|resource| resource.location()))
         .explain("it deploys topics and schemas; the other kinds are validated and compiled only")
         .suggest(
             "declare those models `ownership: {mode: external}`, take them out of this project, \
