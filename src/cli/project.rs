@@ -63,11 +63,8 @@ pub fn checked(opened: Opened) -> Result<(Arc<Compiled>, Diagnostics), Failure> 
 
 /// Adds what is not there yet: two passes may report the same finding.
 pub fn merge(into: &mut Diagnostics, more: impl IntoIterator<Item = Diagnostic>) {
-    for finding in more {
-        if !into.iter().any(|known| *known == finding) {
-            into.push(finding);
-        }
-    }
+    into.extend(more);
+    into.dedup();
 }
 
 /// The resolved models and the graph; what is wrong with the models does not keep them from being shown.

@@ -1,5 +1,6 @@
 //! One finding, as every layer returns it and as the command line prints it.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::Code;
 
 /// A place in a file of the user's: path relative to the project, line and column from 1 (columns count characters).
 /// `line` 0 means that only the file, or only a logical name, is known.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Location {
     pub file: Arc<str>,
     pub line: u32,
@@ -37,7 +38,7 @@ impl fmt::Display for Location {
 }
 
 /// The line of the user's file that a finding points at, for rendering. Never taken from a file that holds secrets.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Excerpt {
     pub line: String,
     /// Characters underlined, from the location's column on; at least 1.
@@ -45,7 +46,7 @@ pub struct Excerpt {
 }
 
 /// An error or a warning. `message` is one line without secrets; `suggestion` says what to do.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Diagnostic {
     pub code: Code,
     pub message: String,
@@ -165,6 +166,13 @@ impl Diagnostics {
 
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.0
+    }
+
+    /// Keeps the first of equal findings.
+    pub fn dedup(&mut self) {
+        let mut seen = HashSet::with_capacity(self.0.len());
+        let mut first = self.0.iter().map(|finding| seen.insert(finding)).collect::<Vec<_>>().into_iter();
+        self.0.retain(|_| first.next().unwrap_or(true));
     }
 }
 
