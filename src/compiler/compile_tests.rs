@@ -538,8 +538,9 @@ fn compilation_is_linear_in_models_and_edges() {
         start.elapsed().as_secs_f64()
     };
     time(200);
-    let (small, large) = (time(1000).min(time(1000)), time(10_000));
-    assert!(large < small * 25.0, "1 000 models {small} s, 10 000 models {large} s");
+    // Other work on the machine can spoil one comparison, hardly all of them; a quadratic step would spoil them all.
+    let ratios: Vec<f64> = (0..4).map(|_| time(10_000) / time(1000)).take_while(|ratio| *ratio > 25.0).collect();
+    assert!(ratios.len() < 4, "10 000 models took {ratios:?} times as long as 1 000");
 }
 
 proptest! {
