@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use actix::{Message, Recipient};
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::actors::lease::{Lost, MutationLease, ProgressAck, ProofAt};
-use crate::state::control::{Intent, ProgressEntry, RecoveryRecord};
+use crate::state::control::{Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, ResolutionRecord};
 use crate::state::error::StateError;
 use crate::state::model::OwnershipState;
 use crate::state::scalar::Timestamp;
@@ -44,6 +45,11 @@ pub struct EnsureReady(pub Snapshot);
 #[rtype(result = "Result<ProofAt, StateError>")]
 pub struct Check;
 
+/// How the recovery of this id resolved its operation, if it was ever completed.
+#[derive(Message)]
+#[rtype(result = "Result<Option<ResolutionRecord>, StateError>")]
+pub struct ResolutionOf(pub Uuid);
+
 /// What a durable step writes.
 #[derive(Debug)]
 pub enum StepKind {
@@ -57,6 +63,11 @@ pub enum StepKind {
     Commit {
         state: Option<OwnershipState>,
         completed_at: Timestamp,
+    },
+    /// Ends a blocked operation as reviewed; `state` is the reviewed ownership when it changes.
+    FinalizeRecovery {
+        intent: RecoveryIntent,
+        state: Option<OwnershipState>,
     },
 }
 

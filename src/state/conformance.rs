@@ -1,5 +1,7 @@
 //! What any store must do, whatever keeps its bytes. A store's tests call [`all`] with a maker of fresh, empty addresses.
 
+mod recovery;
+
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -33,6 +35,7 @@ pub fn all<F: Fresh>(stores: &F) {
     the_lock_excludes_and_its_wait_is_bounded(stores);
     the_next_state_keeps_its_rules(stores);
     an_operation_too_large_for_its_record_is_refused_before_anything_is_written(stores);
+    recovery::all(stores);
 }
 
 const SOON: Duration = Duration::from_secs(10);

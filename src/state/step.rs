@@ -8,12 +8,13 @@ use uuid::Uuid;
 use crate::compiler::canonical::Checksum;
 
 use super::control::{
-    Cleared, Control, ControlError, Event, Intent, ProgressEntry, RecoveryRecord, StoredEvent, Succeeded,
+    Cleared, Control, ControlError, Event, Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, StoredEvent,
+    Succeeded,
 };
 use super::error::StateError;
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
 use super::scalar::Timestamp;
-use super::store::{ControlObservation, Revision, Snapshot};
+use super::store::{ControlObservation, Revision, Snapshot, StateObservation};
 
 /// Where a step starts: everything of a snapshot that is compared before writing. The checksums stand for the content.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,9 +54,9 @@ pub struct Step {
     /// Whether `after` carries new ownership.
     pub writes_state: bool,
     pub after: Snapshot,
-    /// The operation this step belongs to.
+    /// The id that the events stand under: the operation's, or that of the recovery that ends it.
     pub operation_id: Uuid,
-    /// Whether it commits the operation.
+    /// Whether it commits the operation, or the recovery of one.
     pub commits: bool,
 }
 
@@ -101,6 +102,39 @@ pub fn commit(snapshot: Snapshot, state: Option<OwnershipState>, completed_at: T
     step(snapshot, vec![end], state, operation_id)
 }
 
+/// Ends a blocked operation as reviewed: both events of the recovery and the new ownership, if it changes, in one step.
+/// `state` = the reviewed candidate; its serial and digest are those of the record. E411 when the record and it disagree.
+pub fn finalize_recovery(
+    snapshot: Snapshot,
+    intent: RecoveryIntent,
+    state: Option<OwnershipState>,
+) -> Result<Step, StateError> {
+    let blocked = pending(&snapshot)?;
+    let before = Mark::of(&snapshot);
+    let operation_id = intent.record.recovery_operation_id;
+    let result = (intent.record.result_state_serial, intent.record.result_state_checksum.clone());
+    let Snapshot { state: observed, control } = snapshot;
+    let (control, events) = control.control.recover(intent).map_err(|error| refused(error).operation(Some(blocked)))?;
+    let writes_state = state.is_some();
+    let observed = owned(observed, state)?;
+    if result != (observed.state.serial, observed.checksum.clone()) {
+        return Err(refused(ControlError("a recovery records another state than it leaves")).operation(Some(blocked)));
+    }
+    let control = ControlObservation { revision: control_revision(&control), control };
+    let after = Snapshot { state: observed, control };
+    Ok(Step { before, events, writes_state, after, operation_id, commits: true })
+}
+
+/// Ownership after a step: the next one, or the same.
+fn owned(mut observed: StateObservation, next: Option<OwnershipState>) -> Result<StateObservation, StateError> {
+    if let Some(next) = next {
+        observed.checksum = next.checked(&observed.address)?;
+        observed.revision = state_revision(&observed.checksum);
+        observed.state = Arc::new(next);
+    }
+    Ok(observed)
+}
+
 fn pending(snapshot: &Snapshot) -> Result<Uuid, StateError> {
     snapshot.control.control.operation_id().ok_or_else(|| refused(ControlError("nothing is pending")))
 }
@@ -117,15 +151,11 @@ fn step(
 ) -> Result<Step, StateError> {
     let before = Mark::of(&snapshot);
     let commits = matches!(events.last(), Some(Event::Succeeded(_)));
-    let Snapshot { state: mut observed, control } = snapshot;
+    let Snapshot { state: observed, control } = snapshot;
     let (control, events) =
         control.control.apply_step(events).map_err(|error| refused(error).operation(Some(operation_id)))?;
     let writes_state = state.is_some();
-    if let Some(next) = state {
-        observed.checksum = next.checked(&observed.address)?;
-        observed.revision = state_revision(&observed.checksum);
-        observed.state = Arc::new(next);
-    }
+    let observed = owned(observed, state)?;
     let control = ControlObservation { revision: control_revision(&control), control };
     Ok(Step { before, events, writes_state, after: Snapshot { state: observed, control }, operation_id, commits })
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::compiler::canonical::Checksum;
 
-use super::control::{Control, Intent, ProgressEntry, RecoveryRecord};
+use super::control::{Control, Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, ResolutionRecord};
 use super::error::StateError;
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
 use super::scalar::Timestamp;
@@ -85,6 +86,10 @@ pub trait StateOperation: Send {
     /// when the bytes cannot be written and were not.
     fn execute(&mut self, step: Step) -> Result<Snapshot, StateError>;
 
+    /// How a completed recovery resolved its operation; none when no recovery of this id was completed here. It outlives the
+    /// clear control and every later operation. E423, E411, E420.
+    fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError>;
+
     /// Gives the lock back, verified. E426 when an operation was committed under it, else E423.
     fn release(self) -> Result<(), StateError>
     where
@@ -125,5 +130,16 @@ pub trait StateOperation: Send {
         completed_at: Timestamp,
     ) -> Result<Snapshot, StateError> {
         self.execute(step::commit(snapshot, state, completed_at)?)
+    }
+
+    /// A blocked operation → clear, with the reviewed ownership when it changes. What was completed is told by `resolution`
+    /// ever after. E424, E411, E423, E425.
+    fn finalize_recovery(
+        &mut self,
+        snapshot: Snapshot,
+        intent: RecoveryIntent,
+        state: Option<OwnershipState>,
+    ) -> Result<Snapshot, StateError> {
+        self.execute(step::finalize_recovery(snapshot, intent, state)?)
     }
 }

@@ -8,7 +8,10 @@ use crate::compiler::canonical::Checksum;
 use crate::planner::model::{Action, Verb};
 use crate::project::model::OwnershipMode;
 
-use super::control::{Event, FailureCode, Intent, OperationKind, ProgressEntry, RecoveryRecord};
+use super::control::{
+    AcceptedAs, Event, FailureCode, Intent, OperationKind, Presence, ProgressEntry, RecoveryIntent, RecoveryRecord,
+    Resolution, ResolutionRecord, Target,
+};
 use super::model::{OwnershipRecord, OwnershipState, ResourceId, StateAddress};
 use super::scalar::Timestamp;
 use super::store::Snapshot;
@@ -91,6 +94,46 @@ pub fn recovery(intent: &Intent, code: FailureCode, last: Option<u32>) -> Recove
         failed_at: at(3),
         last_completed_action_index: last,
         mutation_may_have_succeeded: true,
+    }
+}
+
+/// A recovery of what a snapshot is blocked by, with every target in the same form; none when abandoned. `next` = the ownership
+/// that it leaves.
+pub fn recovery_intent(
+    snapshot: &Snapshot,
+    resolution: Resolution,
+    accepted_as: AcceptedAs,
+    next: Option<&OwnershipState>,
+) -> RecoveryIntent {
+    let (state, control) = (&snapshot.state, &snapshot.control.control);
+    let blocked = control.intent().unwrap();
+    let presence = match accepted_as {
+        AcceptedAs::Prior => Presence::Absent,
+        AcceptedAs::Candidate => Presence::Present,
+    };
+    let target = |action: &Action| Target {
+        action: action.clone(),
+        presence,
+        accepted_as,
+        fingerprint: Checksum::of_bytes(action.resource_id.as_str().as_bytes()),
+    };
+    let record = ResolutionRecord {
+        address: state.address.to_string(),
+        blocked_operation_id: blocked.operation_id,
+        evidence_checksum: Checksum::of_bytes(b"evidence"),
+        prior_state_checksum: state.checksum.clone(),
+        prior_state_serial: state.state.serial,
+        recovery_operation_id: Uuid::new_v4(),
+        resolution,
+        resolved_at: at(5),
+        result_state_checksum: next.map_or_else(|| state.checksum.clone(), |next| next.checksum().unwrap()),
+        result_state_serial: next.map_or(state.state.serial, |next| next.serial),
+        state_changed: next.is_some(),
+    };
+    RecoveryIntent {
+        control_checksum: control.checksum().clone(),
+        record,
+        targets: if resolution.observes() { blocked.actions.iter().map(target).collect() } else { Vec::new() },
     }
 }
 

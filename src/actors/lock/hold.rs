@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::lease::ProofAt;
 use crate::messages::lock::StepKind;
+use crate::state::control::ResolutionRecord;
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::model::StateAddress;
 use crate::state::step;
@@ -31,6 +33,7 @@ pub trait Operation: Send {
     fn check_lock(&mut self) -> Result<(), StateError>;
     fn ensure_ready(&mut self, snapshot: &Snapshot) -> Result<(), StateError>;
     fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError>;
+    fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError>;
     fn release(self: Box<Self>) -> Result<(), StateError>;
 }
 
@@ -64,6 +67,10 @@ impl<O: StateOperation> Operation for O {
 
     fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError> {
         StateOperation::execute(self, step)
+    }
+
+    fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
+        StateOperation::resolution(self, recovery_operation_id)
     }
 
     fn release(self: Box<Self>) -> Result<(), StateError> {
@@ -157,6 +164,7 @@ pub fn write(operation: &mut dyn Operation, expected: Snapshot, kind: StepKind) 
         StepKind::RecoveryRequired(record) => step::mark_recovery_required(expected, record)?,
         StepKind::ClearBeforeMutation { cleared_at } => step::clear_before_mutation(expected, cleared_at)?,
         StepKind::Commit { state, completed_at } => step::commit(expected, state, completed_at)?,
+        StepKind::FinalizeRecovery { intent, state } => step::finalize_recovery(expected, intent, state)?,
     };
     let commits = step.commits;
     let operation_id = Some(step.operation_id);

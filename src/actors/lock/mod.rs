@@ -20,9 +20,9 @@ use self::hold::{Backend, Heartbeat, Shared, Written};
 use self::lease::{ActionKey, HEARTBEAT, HEARTBEAT_TIMEOUT, LeaseCore, Lost, MutationLease, ProgressAck, ProofAt};
 use self::machine::{Effect, Event, Refusal, State, StepEnd, transition};
 use crate::messages::lock::{
-    Acked, Acquire, Check, EnsureReady, Held, LockLost, Observe, Release, Step, StepKind, Subscribe,
+    Acked, Acquire, Check, EnsureReady, Held, LockLost, Observe, Release, ResolutionOf, Step, StepKind, Subscribe,
 };
-use crate::state::control::{ProgressEntry, ProgressStatus};
+use crate::state::control::{ProgressEntry, ProgressStatus, ResolutionRecord};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::model::StateAddress;
 use crate::state::store::Snapshot;
@@ -266,6 +266,14 @@ impl Handler<Check> for LockActor {
 
     fn handle(&mut self, _: Check, context: &mut Self::Context) -> Self::Result {
         self.read(context, hold::prove)
+    }
+}
+
+impl Handler<ResolutionOf> for LockActor {
+    type Result = AtomicResponse<Self, Result<Option<ResolutionRecord>, StateError>>;
+
+    fn handle(&mut self, ResolutionOf(id): ResolutionOf, context: &mut Self::Context) -> Self::Result {
+        self.read(context, move |operation| operation.resolution(id))
     }
 }
 

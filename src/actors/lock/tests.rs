@@ -240,6 +240,10 @@ impl Operation for FaultyHold {
         }
     }
 
+    fn resolution(&mut self, recovery_operation_id: uuid::Uuid) -> Result<Option<ResolutionRecord>, StateError> {
+        self.inner.resolution(recovery_operation_id)
+    }
+
     fn release(self: Box<Self>) -> Result<(), StateError> {
         self.inner.release()
     }

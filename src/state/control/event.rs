@@ -9,6 +9,8 @@ use crate::planner::model::{Action, Verb};
 use crate::state::model::ResourceId;
 use crate::state::scalar::{Timestamp, uuid_text};
 
+use super::resolution::{RecoveryIntent, Resolution, ResolutionRecord};
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationKind {
@@ -140,8 +142,13 @@ pub enum EventKind {
     RecoveryRequired,
     ClearedBeforeMutation,
     Succeeded,
+    RecoveryIntent,
+    RecoveredObserved,
+    RecoveredRolledBack,
+    RecoveredAbandonedBeforeMutation,
 }
 
+/// The last two stand under the id of a recovery, every other under that of the operation itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event {
     Intent(Intent),
@@ -149,6 +156,8 @@ pub enum Event {
     RecoveryRequired(RecoveryRecord),
     ClearedBeforeMutation(Cleared),
     Succeeded(Succeeded),
+    RecoveryIntent(RecoveryIntent),
+    Recovered(ResolutionRecord),
 }
 
 impl Event {
@@ -162,6 +171,12 @@ impl Event {
             Self::RecoveryRequired(_) => EventKind::RecoveryRequired,
             Self::ClearedBeforeMutation(_) => EventKind::ClearedBeforeMutation,
             Self::Succeeded(_) => EventKind::Succeeded,
+            Self::RecoveryIntent(_) => EventKind::RecoveryIntent,
+            Self::Recovered(record) => match record.resolution {
+                Resolution::Observed => EventKind::RecoveredObserved,
+                Resolution::RolledBack => EventKind::RecoveredRolledBack,
+                Resolution::AbandonedBeforeMutation => EventKind::RecoveredAbandonedBeforeMutation,
+            },
         }
     }
 }
@@ -197,6 +212,8 @@ impl Event {
             Self::RecoveryRequired(record) => json(record),
             Self::ClearedBeforeMutation(cleared) => json(cleared),
             Self::Succeeded(succeeded) => json(succeeded),
+            Self::RecoveryIntent(intent) => json(intent),
+            Self::Recovered(record) => json(record),
         }
     }
 
@@ -210,6 +227,10 @@ impl Event {
             EventKind::RecoveryRequired => Self::RecoveryRequired(serde_json::from_value(value).ok()?),
             EventKind::ClearedBeforeMutation => Self::ClearedBeforeMutation(serde_json::from_value(value).ok()?),
             EventKind::Succeeded => Self::Succeeded(serde_json::from_value(value).ok()?),
+            EventKind::RecoveryIntent => Self::RecoveryIntent(serde_json::from_value(value).ok()?),
+            EventKind::RecoveredObserved
+            | EventKind::RecoveredRolledBack
+            | EventKind::RecoveredAbandonedBeforeMutation => Self::Recovered(serde_json::from_value(value).ok()?),
         };
         (event.kind() == kind).then_some(event)
     }

@@ -129,6 +129,7 @@ impl Open {
     fn advance(&mut self, event: Event) -> Result<bool, ControlError> {
         match event {
             Event::Intent(_) => refuse("an operation is pending"),
+            Event::RecoveryIntent(_) | Event::Recovered(_) => refuse("a recovery stands under an id of its own"),
             _ if self.recovery.is_some() => refuse("the operation waits for recovery"),
             Event::Progress(entry) => {
                 self.frontier.advance(&self.intent, &entry)?;

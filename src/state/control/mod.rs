@@ -5,6 +5,7 @@
 mod document;
 mod event;
 mod grammar;
+mod resolution;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use event::{
     Cleared, Event, EventKind, FailureCode, Intent, OperationKind, ProgressEntry, ProgressStatus, RecoveryRecord,
     StoredEvent, Succeeded,
 };
+pub use resolution::{AcceptedAs, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets};
 
 /// The version that new operations are written in.
 pub const CURRENT_VERSION: u8 = 3;

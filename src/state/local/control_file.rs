@@ -88,9 +88,12 @@ impl ControlFile {
         let ended = end.is_some();
         let closing = end.and_then(|stored| match stored.event {
             Event::Succeeded(end) => Some(end),
-            Event::Intent(_) | Event::Progress(_) | Event::RecoveryRequired(_) | Event::ClearedBeforeMutation(_) => {
-                None
-            }
+            Event::Intent(_)
+            | Event::Progress(_)
+            | Event::RecoveryRequired(_)
+            | Event::ClearedBeforeMutation(_)
+            | Event::RecoveryIntent(_)
+            | Event::Recovered(_) => None,
         });
         Ok(Self { control, closing, ended, length })
     }

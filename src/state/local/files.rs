@@ -48,6 +48,11 @@ impl Print {
         }
     }
 
+    /// Permission bits.
+    pub fn mode(&self) -> u32 {
+        self.mode
+    }
+
     pub fn same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
@@ -115,12 +120,6 @@ impl StateDir {
             return Err(StateError::invalid(format!("{} is larger than its bound", label(name))));
         }
         Ok(Some((bytes, print)))
-    }
-
-    /// As [`StateDir::read`], with the permission bits.
-    pub fn read_with_mode(&self, name: &str, limit: usize) -> Result<Option<(Vec<u8>, u32)>, StateError> {
-        let Some((bytes, print)) = self.read(name, limit)? else { return Ok(None) };
-        Ok(Some((bytes, print.mode)))
     }
 
     /// What stands at a name now, without following a link; none when nothing does.

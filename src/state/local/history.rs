@@ -1,4 +1,5 @@
-//! The recovery history of one environment: checksum-chained lines that outlive the operations they resolved. Read only.
+//! The recovery history of one environment: checksum-chained lines that outlive the operations they
+//! resolved. The line of a `recovery_intent` is where a recovery is decided; what follows it only tidies.
 
 use std::collections::BTreeSet;
 
@@ -8,41 +9,15 @@ use uuid::Uuid;
 
 use crate::compiler::canonical::{Checksum, to_canonical};
 use crate::compiler::strict_json;
+use crate::state::control::ResolutionRecord;
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
-use crate::state::scalar::{Timestamp, uuid_text};
 
-use super::files::{StateDir, label};
+use super::files::{Print, StateDir, WriteError, label};
 
 const MAX_HISTORY: usize = 1024 * 1024;
 const MAX_EVENTS: usize = 4096;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Resolution {
-    Observed,
-    RolledBack,
-    AbandonedBeforeMutation,
-}
-
-/// How one blocked operation was resolved.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResolutionRecord {
-    pub address: String,
-    #[serde(with = "uuid_text")]
-    pub blocked_operation_id: Uuid,
-    pub evidence_checksum: Checksum,
-    pub prior_state_checksum: Checksum,
-    pub prior_state_serial: u64,
-    #[serde(with = "uuid_text")]
-    pub recovery_operation_id: Uuid,
-    pub resolution: Resolution,
-    pub resolved_at: Timestamp,
-    pub result_state_checksum: Checksum,
-    pub result_state_serial: u64,
-    pub state_changed: bool,
-}
+const VERSION: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,7 +28,7 @@ struct Envelope {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Entry {
+pub enum Entry {
     RecoveryIntent,
     RecoveryResolution,
 }
@@ -70,6 +45,19 @@ struct Line {
 }
 
 impl Line {
+    fn of(entry: Entry, record: ResolutionRecord, previous_checksum: Option<Checksum>, sequence: u64) -> Option<Self> {
+        let checksum = Checksum::of_bytes(&[]);
+        let mut line = Self { checksum, event_version: 1, kind: entry, previous_checksum, record, sequence };
+        line.checksum = line.digest()?;
+        Some(line)
+    }
+
+    fn bytes(&self) -> Option<Vec<u8>> {
+        let mut bytes = to_canonical(self).ok()?;
+        bytes.push(b'\n');
+        Some(bytes)
+    }
+
     fn digest(&self) -> Option<Checksum> {
         let mut value = serde_json::to_value(self).ok()?;
         value.as_object_mut()?.shift_remove("checksum");
@@ -77,23 +65,84 @@ impl Line {
     }
 }
 
-/// What the history proves: whose ids are taken, and whether a resolution is under way.
+/// What the history proves: whose ids are taken, and how each blocked operation was resolved.
 #[derive(Clone, Default, Debug)]
 pub struct History {
     /// Ids of resolved operations and of the recoveries that resolved them.
     pub used: BTreeSet<Uuid>,
+    /// A recovery that is decided and not tidied up.
     pub unresolved: Option<ResolutionRecord>,
+    resolved: Vec<ResolutionRecord>,
+    last_checksum: Option<Checksum>,
+    events: usize,
+    /// Bytes that count; what follows is a line that was never acknowledged.
+    pub length: u64,
+    pub print: Option<Print>,
 }
 
 impl History {
     /// An absent file is an empty history. E411, E420.
     pub fn read(dir: &StateDir, name: &str, address: &StateAddress) -> Result<Self, StateError> {
-        let Some((bytes, mode)) = dir.read_with_mode(name, MAX_HISTORY)? else { return Ok(Self::default()) };
+        let Some((bytes, print)) = dir.read(name, MAX_HISTORY)? else { return Ok(Self::default()) };
         let invalid = |rule: &str| StateError::invalid(format!("{}: {rule}", label(name)));
-        if mode != 0o600 {
+        if print.mode() != 0o600 {
             return Err(invalid("its mode is not 0600"));
         }
-        Self::parse(&bytes, address).map_err(invalid)
+        Ok(Self { print: Some(print), ..Self::parse(&bytes, address).map_err(invalid)? })
+    }
+
+    /// Whether a line that was never acknowledged follows what counts.
+    pub fn is_torn(&self) -> bool {
+        self.print.is_some_and(|print| print.length > self.length)
+    }
+
+    /// The recovery that ended an operation, tidied up or not.
+    pub fn ending(&self, operation_id: Uuid) -> Option<&ResolutionRecord> {
+        self.records().find(|record| record.blocked_operation_id == operation_id)
+    }
+
+    pub fn resolution(&self, recovery_operation_id: Uuid) -> Option<&ResolutionRecord> {
+        self.records().find(|record| record.recovery_operation_id == recovery_operation_id)
+    }
+
+    fn records(&self) -> impl Iterator<Item = &ResolutionRecord> {
+        self.resolved.iter().chain(&self.unresolved)
+    }
+
+    /// Appends one event. A `recovery_intent` needs room for its resolution, too: E411 when the file is full.
+    pub fn append(
+        &self,
+        dir: &StateDir,
+        name: &str,
+        address: &StateAddress,
+        entry: Entry,
+        record: &ResolutionRecord,
+    ) -> Result<(), WriteError> {
+        let refused = |rule: &str| WriteError::NotWritten(StateError::invalid(format!("{}: {rule}", label(name))));
+        if self.is_torn() {
+            return Err(WriteError::NotWritten(StateError::conflict()));
+        }
+        self.clone().take(entry, record.clone(), &address.to_string()).map_err(refused)?;
+        let sequence = u64::try_from(self.events).unwrap_or(u64::MAX);
+        let line = Line::of(entry, record.clone(), self.last_checksum.clone(), sequence).and_then(|line| line.bytes());
+        let line = line.ok_or_else(|| refused("an event has no canonical form"))?;
+        let envelope = match self.print {
+            Some(_) => Vec::new(),
+            None => envelope(address).ok_or_else(|| refused("its envelope has no canonical form"))?,
+        };
+        let (lines, events) = match entry {
+            // Kind and sequence differ between the two lines by a few bytes.
+            Entry::RecoveryIntent => (line.len() * 2 + 64, 2),
+            Entry::RecoveryResolution => (line.len(), 1),
+        };
+        let length = usize::try_from(self.length).unwrap_or(usize::MAX);
+        if length.saturating_add(envelope.len() + lines) > MAX_HISTORY || self.events + events > MAX_EVENTS {
+            return Err(refused("it is full"));
+        }
+        match &self.print {
+            Some(print) => dir.append(name, print, &line),
+            None => dir.replace(name, &[envelope, line].concat()),
+        }
     }
 
     fn parse(bytes: &[u8], address: &StateAddress) -> Result<Self, &'static str> {
@@ -108,7 +157,7 @@ impl History {
             return Err("it belongs to another address");
         }
         match envelope.history_version {
-            1 => {}
+            VERSION => {}
             2 | 3 => return Err("it holds runner events, which this version of streamt cannot read"),
             _ => return Err("its version is not supported"),
         }
@@ -132,6 +181,8 @@ impl History {
             previous = Some(line.checksum);
             history.take(line.kind, line.record, &envelope.address)?;
         }
+        history.last_checksum = previous;
+        history.length = u64::try_from(counted).map_err(|_| "it is larger than its bound")?;
         Ok(history)
     }
 
@@ -139,6 +190,8 @@ impl History {
         if record.address != address {
             return Err("an event belongs to another address");
         }
+        record.check().map_err(|error| error.0)?;
+        self.events += 1;
         match (entry, self.unresolved.take()) {
             (Entry::RecoveryIntent, None) => {
                 let taken = self.used.contains(&record.blocked_operation_id);
@@ -149,11 +202,11 @@ impl History {
                 Ok(())
             }
             (Entry::RecoveryResolution, Some(intent)) if intent == record => {
-                if self.used.insert(record.blocked_operation_id) {
-                    Ok(())
-                } else {
-                    Err("an operation id is used twice")
+                if !self.used.insert(record.blocked_operation_id) {
+                    return Err("an operation id is used twice");
                 }
+                self.resolved.push(record);
+                Ok(())
             }
             (Entry::RecoveryIntent, Some(_)) => Err("a resolution is not finished"),
             (Entry::RecoveryResolution, _) => Err("a resolution differs from its intent"),
@@ -161,9 +214,18 @@ impl History {
     }
 }
 
+/// The first line of a new file.
+fn envelope(address: &StateAddress) -> Option<Vec<u8>> {
+    let mut bytes = to_canonical(&Envelope { address: address.to_string(), history_version: VERSION }).ok()?;
+    bytes.push(b'\n');
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::state::control::Resolution;
+    use crate::state::scalar::Timestamp;
     use crate::state::testing::{OPERATION, address, empty_state_checksum};
 
     fn record(recovery: u128) -> ResolutionRecord {
@@ -190,11 +252,8 @@ mod tests {
         bytes.push(b'\n');
         let mut previous_checksum = None;
         for ((kind, record), sequence) in events.into_iter().zip(0..) {
-            let checksum = Checksum::of_bytes(b"");
-            let mut line = Line { checksum, event_version: 1, kind, previous_checksum, record, sequence };
-            line.checksum = line.digest().unwrap();
-            bytes.extend(to_canonical(&line).unwrap());
-            bytes.push(b'\n');
+            let line = Line::of(kind, record, previous_checksum, sequence).unwrap();
+            bytes.extend(line.bytes().unwrap());
             previous_checksum = Some(line.checksum);
         }
         bytes

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::state::control::{Event, StoredEvent};
+use crate::state::control::{Event, ResolutionRecord, StoredEvent};
 use crate::state::error::StateError;
 use crate::state::error::StateErrorKind;
 use crate::state::failpoint;
@@ -16,6 +16,7 @@ use crate::state::store::{Snapshot, StateOperation};
 
 use super::control_file::{header_bytes, line_bytes};
 use super::files::{StateDir, WriteError, label};
+use super::history::{Entry, History};
 use super::lock::Lock;
 use super::view::{Names, Prints, View};
 
@@ -64,6 +65,10 @@ impl LocalOperation {
             self.dir.cut(&self.names.control, view.control_length)?;
             failpoint::point("settle.cut");
         }
+        if view.history.is_torn() {
+            self.dir.cut(&self.names.history, view.history.length)?;
+            failpoint::point("settle.cut");
+        }
         if view.ended {
             self.finish(view.from_pending)?;
         }
@@ -77,16 +82,35 @@ impl LocalOperation {
         Ok(())
     }
 
-    /// The second half of a commit: ownership into place, then the clear header.
+    /// The second half of a commit or a recovery: ownership into place, the resolution of a recovery into the history, then the
+    /// clear header.
     fn finish(&self, from_pending: bool) -> Result<(), StateError> {
         if from_pending {
             self.dir.rename(&self.names.pending, &self.names.state)?;
             failpoint::point("commit.renamed");
         }
-        self.write_clear().map_err(|error| match error {
+        let history = self.history()?;
+        let resolved = match &history.unresolved {
+            Some(record) => self.record(&history, Entry::RecoveryResolution, record),
+            None => Ok(()),
+        };
+        resolved.and_then(|()| self.write_clear()).map_err(|error| match error {
             WriteError::NotWritten(error) => error,
             WriteError::Unknown => StateError::unknown_commit(),
         })
+    }
+
+    fn history(&self) -> Result<History, StateError> {
+        History::read(&self.dir, &self.names.history, &self.address)
+    }
+
+    fn record(&self, history: &History, entry: Entry, record: &ResolutionRecord) -> Result<(), WriteError> {
+        history.append(&self.dir, &self.names.history, &self.address, entry, record)?;
+        failpoint::point(match entry {
+            Entry::RecoveryIntent => "recovery.intent",
+            Entry::RecoveryResolution => "recovery.resolution",
+        });
+        Ok(())
     }
 
     fn write_clear(&self) -> Result<(), WriteError> {
@@ -112,7 +136,8 @@ impl LocalOperation {
             self.finish(view.from_pending)?;
             view = View::read(&self.dir, &self.address)?;
         }
-        let torn = view.prints.control.is_some_and(|print| print.length > view.control_length);
+        let torn =
+            view.prints.control.is_some_and(|print| print.length > view.control_length) || view.history.is_torn();
         if torn || Mark::of(&view.snapshot(&self.store)) != *before {
             return Err(StateError::conflict());
         }
@@ -128,7 +153,11 @@ impl LocalOperation {
             Some(Event::Intent(_)) => self.write_intent(step, &line),
             Some(Event::Succeeded(_)) => self.write_commit(step, &line, prints),
             Some(Event::ClearedBeforeMutation(_)) => self.write_clear(),
+            Some(Event::Recovered(record)) => self.write_recovery(step, record),
             Some(Event::Progress(_) | Event::RecoveryRequired(_)) => self.append(&line, prints),
+            Some(Event::RecoveryIntent(_)) => {
+                Err(WriteError::NotWritten(StateError::invalid("a recovery is written together with its end")))
+            }
             None => Err(WriteError::NotWritten(StateError::invalid("a step has at least one event"))),
         }
     }
@@ -151,20 +180,36 @@ impl LocalOperation {
         self.dir.append(&self.names.control, &print, line)
     }
 
-    /// The line with `succeeded` is the commit point. What follows it only tidies: whoever reads or locks next can do it.
+    /// The line with `succeeded` is the commit point.
     fn write_commit(&self, step: &Step, line: &[u8], prints: &Prints) -> Result<(), WriteError> {
+        self.decide(step, || {
+            self.append(line, prints)?;
+            failpoint::point("commit.line");
+            Ok(())
+        })
+    }
+
+    /// The line with `recovery_intent` is the commit point of a recovery: it is written only after everything was verified, so a
+    /// kill behind it leaves nothing to decide.
+    fn write_recovery(&self, step: &Step, record: &ResolutionRecord) -> Result<(), WriteError> {
+        let history = self.history().map_err(WriteError::NotWritten)?;
+        self.decide(step, || self.record(&history, Entry::RecoveryIntent, record))
+    }
+
+    /// Prepares the ownership of a step, then runs its commit point. What follows only tidies: whoever reads or locks next can
+    /// do it.
+    fn decide(&self, step: &Step, commit: impl FnOnce() -> Result<(), WriteError>) -> Result<(), WriteError> {
         if step.writes_state {
             let bytes = state_bytes(&step.after.state.state).map_err(WriteError::NotWritten)?;
             self.dir.remove(&self.names.pending).map_err(WriteError::NotWritten)?;
             self.dir.prepare(&self.names.pending, &bytes).map_err(WriteError::NotWritten)?;
         }
-        if let Err(error) = self.append(line, prints) {
+        if let Err(error) = commit() {
             if matches!(error, WriteError::NotWritten(_)) {
                 let _ = self.dir.remove(&self.names.pending);
             }
             return Err(error);
         }
-        failpoint::point("commit.line");
         if self.finish(step.writes_state).is_ok() {
             failpoint::point("commit.done");
         }
@@ -231,6 +276,11 @@ impl StateOperation for LocalOperation {
             self.known = Some((Mark::of(&step.after), prints));
         }
         Ok(step.after)
+    }
+
+    fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
+        self.check_lock()?;
+        Ok(self.history()?.resolution(recovery_operation_id).cloned())
     }
 
     fn release(self) -> Result<(), StateError> {

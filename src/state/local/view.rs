@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::compiler::canonical::Checksum;
-use crate::state::control::Control;
+use crate::state::control::{Control, ResolutionRecord};
 use crate::state::error::StateError;
 use crate::state::model::{MAX_STATE, OwnershipState, StateAddress, StoreIdentity};
 use crate::state::step::{MAX_FILE, control_revision, state_revision};
@@ -73,7 +73,7 @@ pub struct View {
     pub from_pending: bool,
     pub control: Control,
     control_stored: bool,
-    /// The control file ends an operation whose clear header is missing.
+    /// The operation of the control file ended, and its clear header is missing.
     pub ended: bool,
     /// Bytes of the control file that count.
     pub control_length: u64,
@@ -86,11 +86,16 @@ pub struct View {
 pub struct Prints {
     pub state: Option<Print>,
     pub control: Option<Print>,
+    pub history: Option<Print>,
 }
 
 impl Prints {
     pub fn now(dir: &StateDir, names: &Names) -> Result<Self, StateError> {
-        Ok(Self { state: dir.print(&names.state)?, control: dir.print(&names.control)? })
+        Ok(Self {
+            state: dir.print(&names.state)?,
+            control: dir.print(&names.control)?,
+            history: dir.print(&names.history)?,
+        })
     }
 }
 
@@ -105,7 +110,7 @@ impl View {
             control_stored: false,
             ended: false,
             control_length: 0,
-            prints: Prints { state: None, control: None },
+            prints: Prints { state: None, control: None, history: None },
             history: History::default(),
         })
     }
@@ -115,6 +120,7 @@ impl View {
         let names = Names::of(&address.environment);
         let mut view = Self::absent(address)?;
         view.history = History::read(dir, &names.history, address)?;
+        view.prints.history = view.history.print;
         let mut closing = None;
         if let Some((bytes, print)) = dir.read(&names.control, MAX_FILE)? {
             let file = ControlFile::read(&bytes, address, &label(&names.control))?;
@@ -123,7 +129,7 @@ impl View {
             view.control_stored = true;
             view.ended = file.ended;
             view.control = file.control;
-            closing = file.closing;
+            closing = file.closing.map(|end| end.state_checksum);
         }
         if let Some((bytes, print)) = dir.read(&names.state, MAX_STATE)? {
             view.owned = Owned::read(&bytes, address, &names.state)?;
@@ -133,9 +139,14 @@ impl View {
             let history = label(&names.history);
             return Err(StateError::invalid(format!("{history}: a recovery is under way, but nothing is pending")));
         }
+        if let Some(record) = view.control.operation_id().and_then(|blocked| view.history.ending(blocked)) {
+            closing = Some(recovered(&view.control, record)?);
+            view.control = Control::clear(address);
+            view.ended = true;
+        }
         match (&closing, view.control.intent()) {
-            (Some(end), _) if end.state_checksum != view.owned.checksum => {
-                view.owned = committed(dir, &names, address, &end.state_checksum)?;
+            (Some(result), _) if *result != view.owned.checksum => {
+                view.owned = committed(dir, &names, address, result)?;
                 view.from_pending = true;
             }
             (None, Some(intent)) if intent.prior_state_checksum != view.owned.checksum => {
@@ -182,7 +193,19 @@ impl View {
     }
 }
 
-/// The ownership that a commit prepared and did not put in place any more.
+/// The state that a recovery of this control leaves, from the moment its intent is in the history.
+fn recovered(control: &Control, record: &ResolutionRecord) -> Result<Checksum, StateError> {
+    let same_start = control.intent().is_some_and(|intent| {
+        (intent.prior_state_serial, &intent.prior_state_checksum)
+            == (record.prior_state_serial, &record.prior_state_checksum)
+    });
+    if same_start {
+        return Ok(record.result_state_checksum.clone());
+    }
+    Err(StateError::invalid("the recovery history starts from another state than the operation that it ends"))
+}
+
+/// The ownership that a commit or a recovery prepared and did not put in place any more.
 fn committed(dir: &StateDir, names: &Names, address: &StateAddress, checksum: &Checksum) -> Result<Owned, StateError> {
     let pending = match dir.read(&names.pending, MAX_STATE)? {
         Some((bytes, _)) => Some(Owned::read(&bytes, address, &names.pending)?),

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::*;
 use crate::codes::Code;
-use crate::state::control::FailureCode;
+use crate::state::control::{AcceptedAs, FailureCode, Resolution};
 
 const PROJECT: &str = "STREAMT_TEST_PROJECT";
 const SCRIPT: &str = "STREAMT_TEST_SCRIPT";
@@ -23,11 +23,16 @@ pub enum Script {
     TakeBack,
     /// Takes the lock and gives it back: one step.
     Visit,
+    /// Resolves what is blocked by one and the same reviewed recovery, unless that is done: one step.
+    Recover,
     /// As `Apply`, with one action and a topic named after the process.
     Race,
 }
 
-const SCRIPTS: [Script; 5] = [Script::Apply, Script::Fail, Script::TakeBack, Script::Visit, Script::Race];
+const SCRIPTS: [Script; 6] =
+    [Script::Apply, Script::Fail, Script::TakeBack, Script::Visit, Script::Recover, Script::Race];
+/// The id of every recovery of [`Script::Recover`].
+pub const RECOVERY: Uuid = Uuid::from_u128(0x0a7a_c3f4_7d52_4d26_8a9b_2f6a_4c1d_9e10);
 const MARK: &str = "<acked>";
 
 /// A command that runs a script on a project.
@@ -132,6 +137,17 @@ fn run(script: Script, project: &Path) -> Result<(), StateError> {
             let snapshot = operation.begin(snapshot, intent)?;
             mark();
             operation.clear_before_mutation(snapshot, at(1))?;
+            mark();
+        }
+        Script::Recover => {
+            if operation.resolution(RECOVERY)?.is_none() {
+                let changes = snapshot.control.control.recovery().is_some();
+                let next = changes.then(|| owning(&snapshot, "observed"));
+                let accepted = if changes { AcceptedAs::Candidate } else { AcceptedAs::Prior };
+                let mut intent = testing::recovery_intent(&snapshot, Resolution::Observed, accepted, next.as_ref());
+                intent.record.recovery_operation_id = RECOVERY;
+                operation.finalize_recovery(snapshot, intent, next)?;
+            }
             mark();
         }
         Script::Race => {

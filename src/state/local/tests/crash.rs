@@ -10,7 +10,7 @@ use crate::state::control::Status;
 use crate::state::store::Revision;
 
 /// Every moment at which the store lets itself be killed.
-const POINTS: [&str; 17] = [
+const POINTS: [&str; 19] = [
     "lock.taken",
     "replace.created",
     "replace.half",
@@ -26,6 +26,8 @@ const POINTS: [&str; 17] = [
     "commit.line",
     "commit.renamed",
     "commit.done",
+    "recovery.intent",
+    "recovery.resolution",
     "settle.cut",
     "settle.removed",
 ];
@@ -39,6 +41,7 @@ fn steps_standing(script: Script, snapshot: &Snapshot, serial_before: u64) -> us
         (Script::TakeBack, Status::Clear) if snapshot.control.revision != Revision::Absent => 2,
         (_, Status::Clear) => 0,
         (Script::Fail, Status::RecoveryRequired) => 4,
+        (Script::Recover, _) => unreachable!("recoveries are counted by their own test"),
         (Script::Apply, _) => 1 + [0, 1, 2, 5, 8].iter().position(|known| *known == progress).unwrap(),
         (_, _) => 1 + progress,
     }
@@ -67,7 +70,7 @@ fn check_after_kill(context: &str, store: &LocalStore, project: &TempDir) -> Sna
     }
     next.release().unwrap();
     assert_eq!(store.read_snapshot(&address()).unwrap(), read, "{context}");
-    let known = ["prod.json", "prod.control.jsonl", ".prod.json.lock"];
+    let known = ["prod.json", "prod.control.jsonl", "prod.recovery-history.jsonl", ".prod.json.lock"];
     for entry in std::fs::read_dir(project.path().join(".streamt/state")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         assert!(known.contains(&name.as_str()), "{context}: {name} is left");
@@ -106,8 +109,8 @@ fn a_process_killed_at_any_moment_leaves_whole_steps_only() {
             }
         }
     }
-    let settling = BTreeSet::from(["settle.cut", "settle.removed"]);
-    let expected: BTreeSet<_> = POINTS.into_iter().filter(|point| !settling.contains(point)).collect();
+    let elsewhere = ["settle.cut", "settle.removed", "recovery.intent", "recovery.resolution"];
+    let expected: BTreeSet<_> = POINTS.into_iter().filter(|point| !elsewhere.contains(point)).collect();
     assert_eq!(reached, expected, "a point that no operation passes proves nothing");
 }
 
@@ -150,6 +153,92 @@ fn a_process_killed_while_it_finishes_the_work_of_a_killed_one_loses_nothing() {
         "lock.taken",
     ];
     assert_eq!(reached, BTreeSet::from(expected));
+}
+
+/// REC-035, REC-036, REC-037: a recovery killed at any moment either stands or does not, and the same recovery run again ends
+/// it once; with and without an earlier recovery in the history, with and without new ownership.
+#[test]
+fn a_recovery_killed_at_any_moment_stands_whole_or_not_at_all() {
+    let mut reached = BTreeSet::new();
+    for (changes, earlier) in [(true, false), (true, true), (false, false)] {
+        for point in POINTS {
+            for time in 1.. {
+                let (project, store) = project();
+                if earlier {
+                    recovered_by_another(&store);
+                }
+                if changes {
+                    incident(&store)
+                } else {
+                    drop(interrupted(&store))
+                }
+                let before = store.read_snapshot(&address()).unwrap();
+                let Some(output) = killed_at(point, time, Script::Recover, &project) else { break };
+                reached.insert(point);
+                let context = format!("killed at {point}:{time}, changes: {changes}, earlier: {earlier}");
+                let after = check_after_kill(&context, &store, &project);
+                let stands = after.control.control.is_clear();
+                let serial = before.state.state.serial;
+                assert!(stands || acked(&output) == 0, "{context}");
+                if stands {
+                    assert_eq!(after.state.state.serial, serial + u64::from(changes), "{context}");
+                } else {
+                    assert_eq!(after, before, "{context}");
+                }
+                let output = child::command(Script::Recover, project.path()).output().unwrap();
+                assert!(output.status.success(), "{context}: {output:?}");
+                let ended = store.read_snapshot(&address()).unwrap();
+                assert!(ended.control.control.is_clear(), "{context}");
+                assert_eq!(ended.state.state.serial, serial + u64::from(changes), "{context}");
+                assert!(!stands || ended == after, "{context}");
+                let history = std::fs::read_to_string(file(&project, "prod.recovery-history.jsonl")).unwrap();
+                assert_eq!(history.matches(&child::RECOVERY.to_string()).count(), 2, "{context}: {history}");
+                apply(&store, "later");
+            }
+        }
+    }
+    let expected = [
+        "lock.taken",
+        "pending.created",
+        "pending.half",
+        "pending.synced",
+        "append.half",
+        "append.written",
+        "append.done",
+        "recovery.intent",
+        "commit.renamed",
+        "recovery.resolution",
+        "replace.created",
+        "replace.half",
+        "replace.synced",
+        "replace.renamed",
+        "replace.done",
+        "commit.done",
+    ];
+    assert_eq!(reached, BTreeSet::from(expected));
+}
+
+/// An operation marked for recovery.
+fn incident(store: &LocalStore) {
+    let mut operation = acquire(store);
+    let snapshot = operation.observe().unwrap();
+    let intent = intent(&snapshot, topic_creates(2));
+    let snapshot = operation.begin(snapshot, intent.clone()).unwrap();
+    let snapshot = operation.record_progress(snapshot, vec![started(&intent, 0)]).unwrap();
+    let snapshot = operation.record_progress(snapshot, vec![completed(&intent, 0, false)]).unwrap();
+    let record = testing::recovery(&intent, crate::state::control::FailureCode::RuntimeActionFailed, None);
+    operation.mark_recovery_required(snapshot, record).unwrap();
+    operation.release().unwrap();
+}
+
+fn recovered_by_another(store: &LocalStore) {
+    use crate::state::control::{AcceptedAs, Resolution};
+    interrupted(store);
+    let mut operation = acquire(store);
+    let snapshot = operation.observe().unwrap();
+    let intent = testing::recovery_intent(&snapshot, Resolution::RolledBack, AcceptedAs::Prior, None);
+    operation.finalize_recovery(snapshot, intent, None).unwrap();
+    operation.release().unwrap();
 }
 
 /// SAF-026, SAF-027, SAF-028
