@@ -24,6 +24,8 @@ pub struct ContentChange {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct SchemaDiff {
     pub exists: bool,
+    /// What a register makes, field by field, without the schema's body; empty for a subject that exists.
+    pub attributes: Map<String, Value>,
     /// None also for an absent subject.
     pub content: Option<ContentChange>,
     pub references: Option<FromTo<Vec<SchemaReference>>>,
@@ -38,7 +40,7 @@ impl SchemaDiff {
     pub(super) fn of(desired: &SchemaArtifact, live: &SchemaObservation, observations: &Observations) -> Self {
         let next = observations.next_versions.get(&desired.subject).copied();
         if !live.exists {
-            return Self { planned_version: next, ..Self::default() };
+            return Self { planned_version: next, attributes: attributes(desired), ..Self::default() };
         }
         let mut diff = Self { exists: true, effective_compatibility: live.compatibility, ..Self::default() };
         if creates_version(desired, live) {
@@ -80,7 +82,7 @@ impl SchemaDiff {
     }
 
     pub(super) fn changes(&self) -> Map<String, Value> {
-        let mut changes = Map::new();
+        let mut changes = self.attributes.clone();
         if let Some(ContentChange { from_version, to_version, verdict }) = &self.content {
             let (field, shown) = match verdict {
                 CompatibilityVerdict::Incompatible => (
@@ -115,6 +117,19 @@ impl SchemaDiff {
             None => format!("the schema is not compatible with version {version} (E402_SCHEMA_INCOMPATIBLE)"),
         }
     }
+}
+
+fn attributes(desired: &SchemaArtifact) -> Map<String, Value> {
+    let mut attributes = Map::new();
+    attributes.insert("schema_type".to_owned(), json!(desired.schema_type));
+    if let Some(level) = desired.compatibility {
+        attributes.insert("compatibility".to_owned(), json!(level));
+    }
+    if !desired.references.is_empty() {
+        let names = desired.references.iter().map(|one| format!("{} {}", one.subject, one.version));
+        attributes.insert("references".to_owned(), names.collect());
+    }
+    attributes
 }
 
 /// Whether registering the artifact would make a new version of a subject, existing or not.

@@ -21,6 +21,8 @@ pub struct FromTo<T> {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct TopicDiff {
     pub exists: bool,
+    /// What a create makes, field by field; empty for a topic that exists.
+    pub attributes: Map<String, Value>,
     /// Growth.
     pub partitions: Option<FromTo<u32>>,
     /// Fewer partitions declared than live: a blocker, never an action.
@@ -34,7 +36,7 @@ pub struct TopicDiff {
 impl TopicDiff {
     pub fn of(desired: &TopicArtifact, live: &TopicObservation) -> Self {
         if !live.exists {
-            return Self::default();
+            return Self { attributes: attributes(desired), ..Self::default() };
         }
         let mut diff = Self { exists: true, ..Self::default() };
         if let Some(from) = live.partitions {
@@ -66,8 +68,9 @@ impl TopicDiff {
         }
     }
 
+    /// Field → `{from, to}` of an update, field → value of a create; sensitive values are `<redacted>`.
     pub fn changes(&self) -> Map<String, Value> {
-        let mut changes = Map::new();
+        let mut changes = self.attributes.clone();
         if let Some(FromTo { from, to }) = &self.partitions {
             changes.insert("partitions".to_owned(), json!({"from": from, "to": to}));
         }
@@ -85,6 +88,15 @@ impl TopicDiff {
     }
 }
 
+fn attributes(desired: &TopicArtifact) -> Map<String, Value> {
+    let config = desired.config.iter().map(|(key, value)| {
+        let shown = if is_sensitive_key(key) { REDACTED } else { value };
+        (format!("config.{key}"), json!(shown))
+    });
+    let shape = [("partitions", json!(desired.partitions)), ("replication_factor", json!(desired.replication_factor))];
+    shape.into_iter().map(|(field, value)| (field.to_owned(), value)).chain(config).collect()
+}
+
 pub(super) fn reduction_message(reduction: &FromTo<u32>) -> String {
     format!("partitions cannot be reduced from {} to {} (E401_CANNOT_REDUCE_PARTITIONS)", reduction.from, reduction.to)
 }
@@ -100,9 +112,12 @@ mod tests {
 
     /// SAF-033
     #[test]
-    fn an_absent_topic_is_created_without_listing_changes() {
-        let diff = TopicDiff::of(&topic("t", 3, &[("a", "1")]), &TopicObservation::absent("t"));
-        assert_eq!((diff.verb(), diff.changes()), (Some(Verb::Create), Map::new()));
+    fn an_absent_topic_is_created_and_its_attributes_are_shown_for_review() {
+        let diff = TopicDiff::of(&topic("t", 3, &[("a", "1"), ("x.password", "p")]), &TopicObservation::absent("t"));
+        assert_eq!(diff.verb(), Some(Verb::Create));
+        let shown =
+            json!({"partitions": 3, "replication_factor": 1, "config.a": "1", "config.x.password": "<redacted>"});
+        assert_eq!(Value::Object(diff.changes()), shown);
     }
 
     /// SAF-034

@@ -94,11 +94,17 @@ fn refusal(plan: &ReviewedPlan, rehash: bool, edit: impl FnOnce(&mut Value)) -> 
     error.message
 }
 
+/// The golden vectors are kept short: they list neither impact nor the attributes of what is created.
+fn reduce(plan: &mut Plan) {
+    plan.impact.clear();
+    plan.changes.iter_mut().for_each(|change| change.changes.clear());
+}
+
 /// SAF-049
 #[test]
 fn an_offline_plan_has_the_golden_bytes_and_checksum() {
     let mut plan = World::new().with_topic(topic("orders.clean.v1", 1, &[]), None).plan_offline();
-    plan.impact.clear();
+    reduce(&mut plan);
     plan.project = "orders".to_owned();
     plan.environment = "dev".to_owned();
     let runtime = json!({"kafka": {"bootstrap_servers": "localhost:9092", "sasl_password": "hunter2"}});
@@ -136,7 +142,7 @@ fn secrets_of_the_runtime_never_influence_the_fingerprint() {
 #[test]
 fn an_online_create_has_the_golden_checksum() {
     let mut plan = creating().plan();
-    plan.impact.clear();
+    reduce(&mut plan);
     let reviewed = reviewed(&plan);
     assert_eq!(reviewed.checksum.as_str(), "sha256:a2fa31843a32eb775a01bfead38107b006692965450ed855b00a071b44291872");
     assert!(reviewed.authorizes_apply() && reviewed.require_online().is_ok());
