@@ -9,6 +9,7 @@ pub mod actors;
 pub mod cli;
 pub mod codes;
 pub mod compiler;
+pub mod files;
 pub mod messages;
 pub mod planner;
 pub mod project;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use super::escape;
+use crate::codes::escape;
 
 /// How a piece of text is meant. Colour is never the only carrier of a meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,10 +8,10 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use crate::codes::{escape, redact};
+
 use super::console;
 use super::context::Context;
-use super::escape;
-use crate::codes::redact;
 
 #[derive(Clone, Copy)]
 struct Stderr;

@@ -4,15 +4,12 @@
 //! start no async runtime, and nothing is read before the arguments are understood.
 
 mod args;
-mod artifact_files;
 mod commands;
 mod console;
 mod context;
 mod diagnostic;
 mod doc;
 mod envelope;
-mod escape;
-mod files;
 mod gates;
 mod glob;
 mod lineage;

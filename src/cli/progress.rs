@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::codes::escape;
 use crate::messages::operation::{Observer, OperationEvent, silent};
 use crate::planner::model::Verb;
 
 use super::console;
 use super::context::Context;
-use super::escape;
 
 /// Redrawn at most ten times a second.
 const REDRAW: Duration = Duration::from_millis(100);

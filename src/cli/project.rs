@@ -93,6 +93,11 @@ pub fn next_command(project: &Project, command: &str) -> String {
     format!("streamt {command} --project-dir {directory}{environment}")
 }
 
+/// Now, in the form of the manifest.
+pub fn compiled_at() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
 /// The fixed place of a reviewed plan.
 pub fn reviewed_plan_path(project: &Project) -> PathBuf {
     project.root.join(".streamt").join("reviewed-plan.json")

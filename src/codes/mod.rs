@@ -3,6 +3,7 @@
 
 mod catalogue;
 mod diagnostic;
+pub mod escape;
 mod page;
 #[cfg(test)]
 mod raised_tests;

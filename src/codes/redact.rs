@@ -1,7 +1,5 @@
 //! What must never be shown: keys that hold secrets, and the texts in which secrets travel.
 
-use std::borrow::Cow;
-use std::fmt::Write;
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
@@ -86,19 +84,6 @@ pub fn redact_text(text: &str) -> String {
     SCHEME.replace_all(&text, "<redacted authorization>").into_owned()
 }
 
-static CONTROLS: LazyLock<Regex> = LazyLock::new(|| pattern(r"[\x00-\x1F\x7F-\x9F\x{202A}-\x{202E}\x{2066}-\x{2069}]"));
-
-/// Control and bidirectional characters of untrusted text as `\u{..}`, so that no terminal acts on them.
-pub fn escape_untrusted(text: &str) -> Cow<'_, str> {
-    CONTROLS.replace_all(text, |found: &Captures<'_>| {
-        let mut escaped = String::new();
-        for c in found[0].chars() {
-            let _ = write!(escaped, "\\u{{{:x}}}", u32::from(c));
-        }
-        escaped
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -119,13 +104,6 @@ mod tests {
         for (given, shown) in table {
             assert_eq!(redact_text(given), shown);
         }
-    }
-
-    /// SEC-006
-    #[test]
-    fn controls_and_bidirectional_marks_are_escaped() {
-        assert_eq!(escape_untrusted("a\x1b[31mb\u{202e}c\u{9b}"), r"a\u{1b}[31mb\u{202e}c\u{9b}");
-        assert_eq!(escape_untrusted("plain ü"), "plain ü");
     }
 
     #[test]

@@ -1,10 +1,11 @@
-//! Files of a compilation on disk. A run that is cut off leaves every file whole, old or new, and the manifest last. Values of
-//! sensitive keys are hidden; nothing that deploys reads these files.
+//! Files of a compilation on disk, to be read by people and pipelines: nothing that deploys reads them. A run that is cut off
+//! leaves every file whole, old or new, and the manifest last. Values of sensitive keys are hidden, except in schemas, where a
+//! key names a field.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::codes::redact::redact_keys;
 use crate::codes::{Code, Diagnostic, Diagnostics, Location};
+use crate::files::{Access, Stage, not_written, replace};
 
 use super::Compiled;
 use super::canonical::Checksum;
@@ -21,9 +23,6 @@ pub const CHECKSUMS: &str = "checksums.sha256";
 
 /// Folders that hold nothing but a compilation's files.
 const FOLDERS: [&str; 6] = ["connect", "flink", "gateway", "kafka_streams", "schemas", "topics"];
-
-/// From this many files on, one flush of the file system is cheaper than one for each file.
-const FLUSH_AT_ONCE: usize = 16;
 
 /// One file: path relative to the output directory with `/`, content.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -35,7 +34,7 @@ pub struct OutputFile {
 /// What a run left behind.
 #[derive(Clone, Debug, Default)]
 pub struct Written {
-    /// Files of this compilation, the manifest included.
+    /// Files of this compilation, the manifest included; of a build, all that its checksums cover.
     pub files: usize,
     /// W145.
     pub warnings: Diagnostics,
@@ -46,7 +45,7 @@ pub fn render(compiled: &Compiled) -> Result<Vec<OutputFile>, Diagnostics> {
     let mut renderer = Renderer { files: Vec::new(), findings: Diagnostics::new() };
     let artifacts = &compiled.artifacts;
     for schema in &artifacts.schemas {
-        renderer.json("schemas", &schema.subject, schema);
+        renderer.shown("schemas", &schema.subject, serde_json::to_value(schema));
     }
     for topic in &artifacts.topics {
         renderer.json("topics", &topic.name, topic);
@@ -78,11 +77,15 @@ struct Renderer {
 
 impl Renderer {
     fn json<T: Serialize>(&mut self, folder: &str, name: &str, artifact: &T) {
-        let text = serde_json::to_value(artifact).and_then(|mut value| {
+        let value = serde_json::to_value(artifact).map(|mut value| {
             redact_keys(&mut value);
-            serde_json::to_vec_pretty(&value)
+            value
         });
-        match text {
+        self.shown(folder, name, value);
+    }
+
+    fn shown(&mut self, folder: &str, name: &str, value: serde_json::Result<Value>) {
+        match value.and_then(|value| serde_json::to_vec_pretty(&value)) {
             Ok(mut content) => {
                 content.push(b'\n');
                 self.push(folder, name, "json", content);
@@ -92,14 +95,15 @@ impl Renderer {
     }
 
     fn push(&mut self, folder: &str, name: &str, extension: &str, content: Vec<u8>) {
-        if name.contains(['/', '\\']) || name.contains("..") || name.chars().any(char::is_control) {
+        if name.is_empty() || name.contains(['/', '\\']) || name.contains("..") || name.chars().any(char::is_control) {
             return self.refuse(name, "cannot be a file name");
         }
         self.files.push(OutputFile { path: format!("{folder}/{name}.{extension}"), content });
     }
 
     fn refuse(&mut self, name: &str, why: &str) {
-        self.findings.push(Diagnostic::new(Code::E119CompileFailed, format!("'{name}' {why}")));
+        let error = Diagnostic::new(Code::E119CompileFailed, format!("'{name}' {why}"));
+        self.findings.push(error.suggest("Choose a name without `/`, `\\` and `..`"));
     }
 }
 
@@ -107,52 +111,46 @@ impl Renderer {
 /// untouched. E119, E907. Files of an earlier compilation stay too and are named by W145.
 pub fn write(directory: &Path, compiled: &Compiled, compiled_at: &str) -> Result<Written, Diagnostics> {
     let files = render(compiled)?;
-    write_files(directory, &files, compiled, compiled_at).map_err(|error| failed(directory, &error))?;
+    write_files(directory, &files, compiled, compiled_at).map_err(|error| not_written(directory, &error))?;
     Ok(Written { files: files.len() + 1, warnings: stale(directory, &files) })
 }
 
-/// Compares with what is on disk and writes nothing. E905 names at most five files that differ or are missing; the
-/// manifest's time of compilation is no difference.
-pub fn check(directory: &Path, compiled: &Compiled) -> Result<(), Diagnostics> {
+/// What on disk is missing, has other bytes or belongs to an earlier compilation, sorted; the manifest's time of compilation is
+/// no difference. Writes nothing. E119.
+pub fn differing(directory: &Path, compiled: &Compiled) -> Result<Vec<String>, Diagnostics> {
     let files = render(compiled)?;
-    let mut differing: Vec<&str> = Vec::new();
+    let mut names = left_over(directory, &files);
     if !manifest_is_current(directory, compiled) {
-        differing.push(MANIFEST);
+        names.insert(MANIFEST.to_owned());
     }
-    let other = |file: &&OutputFile| fs::read(directory.join(&file.path)).ok().as_ref() != Some(&file.content);
-    differing.extend(files.iter().filter(other).map(|file| file.path.as_str()));
-    if differing.is_empty() {
-        return Ok(());
-    }
-    let message = format!("{} generated file(s) differ: {}", differing.len(), few(&differing));
-    Err(Diagnostic::new(Code::E905OutputDiffers, message)
-        .at(Location::named(directory.display().to_string()))
-        .suggest("Run `streamt compile` and commit the result.")
-        .into())
+    let same = |file: &OutputFile| fs::read(directory.join(&file.path)).is_ok_and(|found| found == file.content);
+    names.extend(files.into_iter().filter(|file| !same(file)).map(|file| file.path));
+    Ok(names.into_iter().collect())
 }
 
-/// [`write`], and `checksums.sha256` over every regular file below the directory. A directory that holds something else than
-/// an earlier build is refused.
+/// E905, naming at most five files that differ.
+pub fn outdated(directory: &Path, names: &[String]) -> Diagnostic {
+    let message = format!("{} generated file(s) differ: {}", names.len(), few(names));
+    Diagnostic::new(Code::E905OutputDiffers, message)
+        .at(Location::named(directory.display().to_string()))
+        .suggest("Run `streamt compile`, remove what it calls left over, and commit the result")
+}
+
+/// [`write`], and `checksums.sha256` over every file below the directory whose name is not hidden; they are counted. A
+/// directory that holds files and no earlier build is refused. E119, E907.
 pub fn build(directory: &Path, compiled: &Compiled, compiled_at: &str) -> Result<Written, Diagnostics> {
-    let occupied = fs::read_dir(directory).is_ok_and(|mut entries| entries.next().is_some());
-    if occupied && !directory.join(CHECKSUMS).is_file() {
-        let message = format!("{} is not empty and holds no earlier build", directory.display());
-        return Err(Diagnostic::new(Code::E907OutputFailed, message)
-            .suggest("Choose an empty directory with --output-dir.")
-            .into());
+    let failed = |error: io::Error| Diagnostics::from(not_written(directory, &error));
+    let there = regular_files(directory).map_err(failed)?;
+    if !there.is_empty() && !there.contains(CHECKSUMS) {
+        let message = format!("{} holds files and no {CHECKSUMS}: it is not a build directory", directory.display());
+        return Err(Diagnostic::new(Code::E907OutputFailed, message).suggest("Choose another --output-dir").into());
     }
     let written = write(directory, compiled, compiled_at)?;
-    write_checksums(directory).map_err(|error| failed(directory, &error))?;
-    Ok(written)
+    Ok(Written { files: write_checksums(directory).map_err(failed)?, ..written })
 }
 
-fn failed(directory: &Path, error: &io::Error) -> Diagnostics {
-    let message = format!("cannot write to {}: {}", directory.display(), error.kind());
-    Diagnostic::new(Code::E907OutputFailed, message).into()
-}
-
-fn few(names: &[&str]) -> String {
-    let mut text = names.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+fn few(names: &[String]) -> String {
+    let mut text = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
     if names.len() > 5 {
         text.push_str(&format!(" and {} more", names.len() - 5));
     }
@@ -174,7 +172,7 @@ fn write_files(directory: &Path, files: &[OutputFile], compiled: &Compiled, comp
     for folder in &folders {
         fs::create_dir_all(directory.join(folder))?;
     }
-    let mut stage = Stage::default();
+    let mut stage = Stage::new(Access::Shared);
     for file in files {
         let target = directory.join(&file.path);
         if !holds(&target, &file.content) {
@@ -182,7 +180,7 @@ fn write_files(directory: &Path, files: &[OutputFile], compiled: &Compiled, comp
         }
     }
     stage.add(directory.join(MANIFEST), |out| compiled.manifest_parts().document(compiled_at).write(out))?;
-    stage.finish(directory)
+    stage.finish()
 }
 
 fn holds(path: &Path, content: &[u8]) -> bool {
@@ -191,63 +189,8 @@ fn holds(path: &Path, content: &[u8]) -> bool {
     same_size && fs::read(path).is_ok_and(|found| found == content)
 }
 
-/// Files written beside their targets and not yet in their place; dropped, they are removed.
-#[derive(Default)]
-struct Stage {
-    waiting: Vec<(PathBuf, PathBuf)>,
-}
-
-impl Stage {
-    fn add(&mut self, target: PathBuf, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let staged = target.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        let _ = fs::remove_file(&staged);
-        let file = OpenOptions::new().write(true).create_new(true).open(&staged)?;
-        self.waiting.push((staged, target));
-        let mut out = BufWriter::new(file);
-        fill(&mut out)?;
-        out.flush()
-    }
-
-    /// Flushes everything, then renames in order: what was added last appears last.
-    fn finish(mut self, directory: &Path) -> io::Result<()> {
-        if self.waiting.len() < FLUSH_AT_ONCE {
-            for (staged, _) in &self.waiting {
-                File::open(staged)?.sync_all()?;
-            }
-        } else {
-            flush_file_system(directory, &self.waiting)?;
-        }
-        let folders: BTreeSet<PathBuf> =
-            self.waiting.iter().filter_map(|(_, target)| target.parent().map(Path::to_path_buf)).collect();
-        for (staged, target) in &self.waiting {
-            fs::rename(staged, target)?;
-        }
-        self.waiting.clear();
-        folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())
-    }
-}
-
-impl Drop for Stage {
-    fn drop(&mut self) {
-        for (staged, _) in &self.waiting {
-            let _ = fs::remove_file(staged);
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn flush_file_system(directory: &Path, _staged: &[(PathBuf, PathBuf)]) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(File::open(directory)?)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn flush_file_system(_directory: &Path, staged: &[(PathBuf, PathBuf)]) -> io::Result<()> {
-    staged.iter().try_for_each(|(file, _)| File::open(file)?.sync_all())
-}
-
-/// W145 for files of an earlier compilation in the folders of this one.
-fn stale(directory: &Path, files: &[OutputFile]) -> Diagnostics {
+/// Files of an earlier compilation in the folders of this one.
+fn left_over(directory: &Path, files: &[OutputFile]) -> BTreeSet<String> {
     let current: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let mut left = BTreeSet::new();
     for folder in FOLDERS {
@@ -261,43 +204,57 @@ fn stale(directory: &Path, files: &[OutputFile]) -> Diagnostics {
             }
         }
     }
-    if left.is_empty() {
+    left
+}
+
+/// W145, naming at most five files that are left over.
+fn stale(directory: &Path, files: &[OutputFile]) -> Diagnostics {
+    let names: Vec<String> = left_over(directory, files).into_iter().collect();
+    if names.is_empty() {
         return Diagnostics::new();
     }
-    let names: Vec<&str> = left.iter().map(String::as_str).collect();
     let message = format!("{} file(s) of an earlier run no longer belong to the project: {}", names.len(), few(&names));
     Diagnostic::new(Code::W145StaleOutput, message)
         .at(Location::named(directory.display().to_string()))
-        .suggest("Remove them when nothing else reads them.")
+        .suggest("Remove them when nothing else reads them")
         .into()
 }
 
-fn write_checksums(directory: &Path) -> io::Result<()> {
-    let mut paths = Vec::new();
-    regular_files(directory, directory, &mut paths)?;
-    paths.sort();
+fn write_checksums(directory: &Path) -> io::Result<usize> {
     let mut text = String::new();
-    for path in paths.iter().filter(|path| *path != CHECKSUMS) {
+    let mut count = 0;
+    for path in regular_files(directory)?.iter().filter(|path| *path != CHECKSUMS) {
         text.push_str(&format!("{}  {path}\n", digest_of(&directory.join(path))?.hex()));
+        count += 1;
     }
-    let mut stage = Stage::default();
-    stage.add(directory.join(CHECKSUMS), |out| out.write_all(text.as_bytes()))?;
-    stage.finish(directory)
+    replace(&directory.join(CHECKSUMS), text.as_bytes(), Access::Shared)?;
+    Ok(count)
 }
 
-fn regular_files(root: &Path, directory: &Path, found: &mut Vec<String>) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            regular_files(root, &entry.path(), found)?;
-        } else if kind.is_file() {
-            let path = entry.path();
-            let parts = path.strip_prefix(root).unwrap_or(&path).components();
-            found.push(parts.map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/"));
+/// Paths below a directory, with `/`; hidden names are nobody's output. A directory that is not there has none.
+fn regular_files(directory: &Path) -> io::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    let mut folders = vec![String::new()];
+    while let Some(folder) = folders.pop() {
+        let entries = match fs::read_dir(directory.join(&folder)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && folder.is_empty() => return Ok(found),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            let kind = entry.file_type()?;
+            if name.starts_with('.') {
+                continue;
+            } else if kind.is_dir() {
+                folders.push(path);
+            } else if kind.is_file() {
+                found.insert(path);
+            }
         }
     }
-    Ok(())
+    Ok(found)
 }
 
 fn digest_of(path: &Path) -> io::Result<Checksum> {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::codes::redact;
+use crate::codes::{escape, redact};
 use crate::project::secret::Secret;
 
 /// Characters shown at most; what follows is cut.
@@ -28,7 +28,7 @@ impl VendorText {
             text.truncate(start);
         }
         let text = redact::redact_text(&text).replace(['\r', '\n', '\t'], " ");
-        let text = redact::escape_untrusted(text.trim()).into_owned();
+        let text = escape::line(text.trim()).into_owned();
         if text.is_empty() {
             return None;
         }

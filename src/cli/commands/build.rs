@@ -6,16 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::args::ProjectArgs;
-use crate::cli::artifact_files;
 use crate::cli::context::Context;
 use crate::cli::doc::Doc;
-use crate::cli::files::{self, Durability};
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::project;
-use crate::codes::{Code, Diagnostic};
-use crate::compiler::canonical::Checksum;
-
-const CHECKSUMS: &str = "checksums.sha256";
+use crate::codes::Diagnostics;
+use crate::compiler::files;
 
 /// Compile the project and write artifacts, manifest and checksums
 #[derive(Debug, Args)]
@@ -48,32 +44,9 @@ pub fn run(context: &Context, args: &BuildArgs) -> CmdResult {
         Some(path) => context.directory.join(path),
         None => compiled.project.root.join("build"),
     };
-    let failed = |error: Diagnostic| Failure::new(error).warn(warnings.clone());
-    let there = artifact_files::existing(&directory).map_err(|error| failed(files::not_written(&directory, &error)))?;
-    if !there.is_empty() && !there.iter().any(|name| name == CHECKSUMS) {
-        let message = format!("{} holds files and no {CHECKSUMS}: it is not a build directory", directory.display());
-        let error = Diagnostic::new(Code::E907OutputFailed, message).suggest("Choose another --output-dir");
-        return Err(failed(error));
-    }
-    let files = artifact_files::of(&compiled, &artifact_files::now()).map_err(&failed)?;
-    artifact_files::write(&directory, &files).map_err(&failed)?;
-    let listed =
-        artifact_files::existing(&directory).map_err(|error| failed(files::not_written(&directory, &error)))?;
-    let mut checksums = String::new();
-    let mut count = 0;
-    for name in listed.iter().filter(|name| *name != CHECKSUMS) {
-        let bytes = match files.get(name) {
-            Some(bytes) => bytes.clone(),
-            None => std::fs::read(directory.join(name))
-                .map_err(|error| failed(files::not_written(&directory.join(name), &error)))?,
-        };
-        checksums.push_str(&format!("{}  {name}\n", Checksum::of_bytes(&bytes).hex()));
-        count += 1;
-    }
-    let path = directory.join(CHECKSUMS);
-    files::replace(&path, checksums.as_bytes(), Durability::Reproducible)
-        .map_err(|error| failed(files::not_written(&path, &error)))?;
-    warnings.extend(artifact_files::stale(&directory, &files, artifact_files::is_artifact_path));
+    let failed = |findings: Diagnostics| Failure::from(findings).warn(warnings.clone());
+    let built = files::build(&directory, &compiled, &project::compiled_at()).map_err(failed)?;
+    warnings.extend(built.warnings);
     let artifacts = &compiled.artifacts;
     let runners = artifacts.kafka_streams_jobs.len();
     let data = BuildData {
@@ -83,7 +56,7 @@ pub fn run(context: &Context, args: &BuildArgs) -> CmdResult {
         flink_jobs: artifacts.flink_jobs.len(),
         connectors: artifacts.connectors.len(),
         gateway_rules: artifacts.gateway_rules.len(),
-        files: count,
+        files: built.files,
         kafka_streams_jobs: (runners > 0).then_some(runners),
     };
     let mut text = Doc::new();

@@ -6,13 +6,12 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::args::ProjectArgs;
-use crate::cli::artifact_files::{self, ArtifactFiles};
 use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::project;
-use crate::codes::{Code, Diagnostic};
-use crate::compiler::Compiled;
+use crate::codes::Diagnostics;
+use crate::compiler::{Compiled, files};
 
 /// Compile the project to artifacts
 #[derive(Debug, Args)]
@@ -119,16 +118,15 @@ pub fn run(context: &Context, args: &CompileArgs) -> CmdResult {
         Some(path) => context.directory.join(path),
         None => compiled.project.root.join("generated"),
     };
-    let compiled_at = match args.check {
-        true => artifact_files::compiled_at(&directory).unwrap_or_else(artifact_files::now),
-        false => artifact_files::now(),
-    };
-    let files =
-        artifact_files::of(&compiled, &compiled_at).map_err(|error| Failure::new(error).warn(warnings.clone()))?;
-    let differing = args.check.then(|| differing(&directory, &files));
-    if !args.check && !args.dry_run {
-        artifact_files::write(&directory, &files)?;
-        warnings.extend(artifact_files::stale(&directory, &files, artifact_files::is_artifact_path));
+    let failed = |findings: Diagnostics| Failure::from(findings).warn(warnings.clone());
+    let mut differing = None;
+    if args.check {
+        differing = Some(files::differing(&directory, &compiled).map_err(failed)?);
+    } else if args.dry_run {
+        files::render(&compiled).map_err(failed)?;
+    } else {
+        let written = files::write(&directory, &compiled, &project::compiled_at()).map_err(failed)?;
+        warnings.extend(written.warnings);
     }
     let names = Names::of(&compiled);
     let data = CompileData {
@@ -141,24 +139,9 @@ pub fn run(context: &Context, args: &CompileArgs) -> CmdResult {
     };
     let outcome = Outcome::new(&data, text(args, &data, &directory.display().to_string())).warn(warnings);
     match differing {
-        Some(files) if !files.is_empty() => {
-            let message = format!("{} of the files on disk differ from the project", files.len());
-            let error = Diagnostic::new(Code::E905OutputDiffers, message).suggest("Run compile without --check");
-            Err(outcome.fail(error))
-        }
+        Some(names) if !names.is_empty() => Err(outcome.fail(files::outdated(&directory, &names))),
         Some(_) | None => Ok(outcome),
     }
-}
-
-/// Files that are missing or have other bytes, and artifacts on disk that the project no longer compiles to.
-fn differing(directory: &std::path::Path, files: &ArtifactFiles) -> Vec<String> {
-    let same = |name: &String, bytes: &Vec<u8>| std::fs::read(directory.join(name)).is_ok_and(|found| found == *bytes);
-    let mut names: Vec<String> =
-        files.iter().filter(|(name, bytes)| !same(name, bytes)).map(|(name, _)| name.clone()).collect();
-    let left = artifact_files::existing(directory).unwrap_or_default();
-    names.extend(left.into_iter().filter(|name| artifact_files::is_artifact_path(name) && !files.contains_key(name)));
-    names.sort();
-    names
 }
 
 fn text(args: &CompileArgs, data: &CompileData, directory: &str) -> Doc {

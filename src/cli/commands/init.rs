@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
-use crate::cli::files::{self, Durability};
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::shell;
 use crate::cli::templates::{Template, TemplateFile, TemplateOptions, render};
 use crate::codes::{Code, Diagnostic, suggest};
+use crate::files::{self, Access};
 
 const PROJECT_FILE: &str = "stream_project.yml";
 
@@ -338,7 +338,7 @@ fn write(directory: &Path, files: &[TemplateFile]) -> Result<(), Failure> {
         let path = directory.join(file.path);
         let existed = path.exists();
         let written = create_parents(&path, &mut made)
-            .and_then(|()| files::replace(&path, file.content.as_bytes(), Durability::Durable));
+            .and_then(|()| files::replace(&path, file.content.as_bytes(), Access::Shared));
         if let Err(error) = written {
             take_back(&made);
             return Err(starter_failed(file.path, &error.kind().to_string()));

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
-use crate::cli::files::{self, Durability};
 use crate::cli::gates;
 use crate::cli::live;
 use crate::cli::outcome::{self, CmdResult, Failure, Outcome, exit};
@@ -20,6 +19,7 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
 use crate::compiler::environment_fingerprint;
+use crate::files::{self, Access};
 use crate::messages::operation::{PlanRequest, SavedPlan};
 use crate::planner::model::{OwnershipRequirement, SafetyBlocker, Verb};
 use crate::planner::payload::{PlanPayload, Summary};
@@ -120,7 +120,7 @@ pub fn run(context: &Context, args: &PlanArgs) -> CmdResult {
     let payload = made.plan.payload();
     if let Some(path) = &summary_file {
         let text = markdown_text(&compiled, &made, &payload, args.offline);
-        files::replace(path, text.as_bytes(), Durability::Durable)
+        files::replace(path, text.as_bytes(), Access::Shared)
             .map_err(|error| Failure::new(files::not_written(path, &error)).warn(warnings.clone()))?;
     }
     let code = if args.detailed_exitcode { detailed_exit(&made.plan) } else { exit::OK };

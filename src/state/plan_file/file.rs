@@ -1,15 +1,14 @@
 //! Plan files on disk.
 
-use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use uuid::Uuid;
 
 use crate::codes::{Code, Diagnostic, Location};
+use crate::files::{self, Access};
 
 use super::ReviewedPlan;
 
@@ -23,7 +22,9 @@ pub fn write(path: &Path, plan: &ReviewedPlan) -> Result<(), Diagnostic> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(failure(path, "the plan is larger than 64 MiB"));
     }
-    let Some(name) = path.file_name() else { return Err(failure(path, "the path names no file")) };
+    if path.file_name().is_none() {
+        return Err(failure(path, "the path names no file"));
+    }
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => return Err(failure(path, "the path is a directory")),
         Ok(found) if found.is_symlink() => return Err(failure(path, "the path is a symbolic link")),
@@ -32,36 +33,12 @@ pub fn write(path: &Path, plan: &ReviewedPlan) -> Result<(), Diagnostic> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritten(path, &error)),
     }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        Some(_) | None => PathBuf::from("."),
-    };
-    replace(&directory, name.to_owned(), &bytes).map_err(|error| unwritten(path, &error))
-}
-
-fn replace(directory: &Path, name: OsString, bytes: &[u8]) -> io::Result<()> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(unwritten(path, &error)),
         Ok(()) | Err(_) => {}
     }
-    let target = directory.join(&name);
-    let mut hidden = OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", Uuid::new_v4().simple()));
-    let temporary = directory.join(hidden);
-    let written = write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, &target));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written?;
-    File::open(directory)?.sync_all()
-}
-
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    files::replace(path, &bytes, Access::Private).map_err(|error| unwritten(path, &error))
 }
 
 /// Reads a regular file of at most [`MAX_BYTES`]; E408 for anything else and for any defect inside.

@@ -1,5 +1,5 @@
-//! The one way for text of a project, a provider or a file into a terminal: what could move the cursor, colour the
-//! screen or reorder the line is written out as `\u{..}`.
+//! The one way for text of a project, a provider or a file into a terminal or a message: what could move the cursor, colour
+//! the screen or reorder the line is written out as `\u{..}`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
