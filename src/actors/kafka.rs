@@ -10,7 +10,8 @@ use tokio::sync::OnceCell;
 use super::provider::{self, Permits, Watched};
 use crate::compiler::artifact::TopicArtifact;
 use crate::messages::kafka::{
-    ConsumerLag, CreateOutcomes, CreateTopics, ListTopics, ObserveTopics, Probe, TopicIds, UpdateTopic, ValidateTopics,
+    ConsumerLag, CreateOutcomes, CreateTopics, ListTopics, ObserveTopics, Offsets, Probe, TopicIds, UpdateTopic,
+    ValidateTopics,
 };
 use crate::project::model::KafkaRuntime;
 use crate::providers::{Ctx, KafkaClient, ProviderFailure};
@@ -115,6 +116,15 @@ impl Handler<ConsumerLag> for KafkaActor {
     fn handle(&mut self, message: ConsumerLag, context: &mut Self::Context) -> Self::Result {
         let ConsumerLag { ctx, topics, groups } = message;
         self.read(context, ctx, async move |client, ctx| Ok(client.consumer_lag(ctx, &topics, &groups).await))
+    }
+}
+
+impl Handler<Offsets> for KafkaActor {
+    type Result = ResponseFuture<<Offsets as actix::Message>::Result>;
+
+    fn handle(&mut self, message: Offsets, context: &mut Self::Context) -> Self::Result {
+        let Offsets { ctx, partitions, at } = message;
+        self.read(context, ctx, async move |client, ctx| client.offsets(ctx, &partitions, at).await)
     }
 }
 

@@ -229,5 +229,11 @@ fn ended_apply() -> ApplyOutcome {
 }
 
 fn ended_observation() -> Observed {
-    Observed { topics: Err(ended()), source_topics: Err(ended()), subjects: Err(ended()), consumers: None }
+    Observed {
+        topics: Err(ended()),
+        source_topics: Err(ended()),
+        subjects: Err(ended()),
+        consumers: None,
+        counts: None,
+    }
 }

@@ -1,6 +1,7 @@
 //! Observation for `status`: no lock, no state, nothing planned. All providers side by side; one that fails does not keep the
 //! others from answering.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -9,9 +10,10 @@ use super::coordinator::answered;
 use super::registry::Registry;
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::ProviderKind;
-use crate::messages::status::{ObserveRequest, Observed, ObservedTopics};
+use crate::messages::status::{ObserveRequest, Observed, ObservedTopics, RecordCounts};
 use crate::messages::{kafka, schema_registry};
-use crate::providers::kafka::{ConfigRead, Groups};
+use crate::planner::observation::TopicObservation;
+use crate::providers::kafka::{ConfigRead, Groups, OffsetAt, Offsets, Partition};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 
 /// Bound of one whole observation.
@@ -19,12 +21,12 @@ const BUDGET: Duration = Duration::from_secs(60);
 
 pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel: CancellationToken) -> Observed {
     let ctx = Ctx::new(Purpose::Status, BUDGET, cancel);
-    let ObserveRequest { project, topics, source_topics, subjects, consumers } = request;
+    let ObserveRequest { project, topics, source_topics, subjects, consumers, counts } = request;
     let kafka = project.runtime.kafka.as_ref().map(|runtime| registry.kafka(runtime, &project.root));
     let schemas =
         project.runtime.schema_registry.as_ref().map(|runtime| registry.schema_registry(runtime, &project.root));
 
-    let managed = async {
+    let topics_read = async {
         if topics.is_empty() {
             return Ok(ObservedTopics { configs_read: true, ..ObservedTopics::default() });
         }
@@ -42,6 +44,21 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
             },
             Err(failure) => Err(told(ProviderKind::Kafka, "reading topics")(failure)),
         }
+    };
+    let managed = async {
+        let found = topics_read.await;
+        let counted = match (counts, kafka.as_ref(), &found) {
+            (true, Some(kafka), Ok(found)) => Some(
+                count(&found.topics, async |partitions, at| {
+                    let message = kafka::Offsets { ctx: ctx.clone(), partitions, at };
+                    answered(kafka.send(message).await)
+                })
+                .await
+                .map_err(told(ProviderKind::Kafka, "counting records")),
+            ),
+            (true, None, _) | (true, Some(_), Err(_)) | (false, _, _) => None,
+        };
+        (found, counted)
     };
     let sources = async {
         if source_topics.is_empty() {
@@ -70,8 +87,34 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
         };
         Some(read.await)
     };
-    let (topics, source_topics, subjects, consumers) = tokio::join!(managed, sources, registered, groups);
-    Observed { topics, source_topics, subjects, consumers }
+    let ((topics, counts), source_topics, subjects, consumers) = tokio::join!(managed, sources, registered, groups);
+    Observed { topics, source_topics, subjects, consumers, counts }
+}
+
+/// The records of the topics that exist, by two reads of `offsets` side by side.
+async fn count(
+    topics: &BTreeMap<String, TopicObservation>,
+    offsets: impl AsyncFn(BTreeSet<Partition>, OffsetAt) -> Result<Offsets, ProviderFailure>,
+) -> Result<RecordCounts, ProviderFailure> {
+    let numbers =
+        |topic: &TopicObservation| 0..topic.partitions.and_then(|count| i32::try_from(count).ok()).unwrap_or(0);
+    let partitions: BTreeSet<Partition> =
+        topics.values().flat_map(|topic| numbers(topic).map(|number| (topic.name.clone(), number))).collect();
+    let (begins, ends) =
+        tokio::try_join!(offsets(partitions.clone(), OffsetAt::Beginning), offsets(partitions, OffsetAt::End))?;
+    let mut counts = RecordCounts::new();
+    for ((partition, begin), (_, end)) in begins.into_iter().zip(ends) {
+        let held = begin.and_then(|begin| end.map(|end| u64::try_from(end.saturating_sub(begin)).unwrap_or(0)));
+        let held = held
+            .map_err(|failure| told(ProviderKind::Kafka, &format!("topic:{}: counting records", partition.0))(failure));
+        let sum = counts.entry(partition.0).or_insert(Ok(0));
+        match (&mut *sum, held) {
+            (Ok(sum), Ok(held)) => *sum += held,
+            (Ok(_), Err(failure)) => *sum = Err(failure),
+            (Err(_), _) => {}
+        }
+    }
+    Ok(counts)
 }
 
 fn told(kind: ProviderKind, doing: &str) -> impl FnOnce(ProviderFailure) -> Diagnostic {

@@ -134,7 +134,7 @@ impl Doc {
         self
     }
 
-    /// Columns padded to their widest cell; nothing is printed for a table without rows.
+    /// Columns padded to their widest cell, numbers to the right; nothing is printed for a table without rows.
     pub fn table(&mut self, header: &[&str], rows: Vec<Vec<String>>) -> &mut Self {
         self.0.push(Block::Table { header: header.iter().map(|&cell| cell.to_owned()).collect(), rows });
         self
@@ -203,9 +203,15 @@ fn render_table(out: &mut String, header: &[String], rows: &[Vec<String>], colou
             *width = (*width).max(cell.chars().count());
         }
     }
+    let is_number = |cell: &String| cell == "-" || (!cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit()));
+    let numeric: Vec<bool> =
+        (0..widths.len()).map(|column| rows.iter().all(|row| row.get(column).is_none_or(is_number))).collect();
     let join = |row: &[String]| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        cells.join("  ").trim_end().to_owned()
+        let cells = row.iter().zip(&widths).zip(&numeric).map(|((cell, width), numeric)| match numeric {
+            true => format!("{cell:>width$}"),
+            false => format!("{cell:<width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     if !header.is_empty() {
         render_line(out, &Line::new().tone(Tone::Heading, join(header)), colour);

@@ -1,6 +1,6 @@
 //! The conversation with a Kafka cluster. Reads carry a [`Ctx`]; mutations consume an [`ActionLease`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use actix::Message;
@@ -8,7 +8,9 @@ use actix::Message;
 use crate::actors::lease::ActionLease;
 use crate::compiler::artifact::TopicArtifact;
 use crate::planner::observation::{ConsumerEvidence, TopicObservation};
-use crate::providers::kafka::{ClusterFacts, ConfigRead, CreatedTopic, Groups, TopicUpdate, UpdatedTopic};
+use crate::providers::kafka::{
+    self, ClusterFacts, ConfigRead, CreatedTopic, Groups, OffsetAt, Partition, TopicUpdate, UpdatedTopic,
+};
 use crate::providers::{Ctx, Identity, ProviderFailure};
 
 /// Connects and describes the cluster.
@@ -58,6 +60,15 @@ pub struct ConsumerLag {
     pub ctx: Ctx,
     pub topics: Vec<String>,
     pub groups: Groups,
+}
+
+/// Where partitions begin or end; what cannot be read of one partition is data.
+#[derive(Message)]
+#[rtype(result = "Result<kafka::Offsets, ProviderFailure>")]
+pub struct Offsets {
+    pub ctx: Ctx,
+    pub partitions: BTreeSet<Partition>,
+    pub at: OffsetAt,
 }
 
 /// One outcome a member, in the order given.

@@ -19,6 +19,8 @@ pub struct ObserveRequest {
     pub subjects: Vec<String>,
     /// Also who consumes `topics`.
     pub consumers: bool,
+    /// Also how many records `topics` hold.
+    pub counts: bool,
 }
 
 /// Topics, and whether their configs were readable.
@@ -29,6 +31,10 @@ pub struct ObservedTopics {
     pub configs_read: bool,
 }
 
+/// Records of each topic that exists: the sum of end minus beginning over its partitions, an upper bound after compaction. Or
+/// why they could not be counted.
+pub type RecordCounts = BTreeMap<String, Result<u64, Diagnostic>>;
+
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub topics: Result<ObservedTopics, Diagnostic>,
@@ -36,4 +42,6 @@ pub struct Observed {
     pub subjects: Result<BTreeMap<String, SchemaObservation>, Diagnostic>,
     /// None unless asked for.
     pub consumers: Option<Result<ConsumerEvidence, Diagnostic>>,
+    /// None unless asked for, or when the topics could not be read.
+    pub counts: Option<Result<RecordCounts, Diagnostic>>,
 }

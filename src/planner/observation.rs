@@ -79,11 +79,30 @@ pub enum EvidenceStatus {
 }
 
 /// Lag of one consumer group on one topic.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GroupLag {
     pub group_id: String,
     /// Records; the sum over partitions with a committed offset.
     pub lag: u64,
+    /// Those with a committed offset, by number.
+    pub partitions: Vec<PartitionLag>,
+}
+
+/// How far one consumer group is on one partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartitionLag {
+    pub partition: i32,
+    /// Committed offset: the next record to read.
+    pub committed: i64,
+    /// The next record to be written; none when it cannot be read.
+    pub end: Option<i64>,
+}
+
+impl PartitionLag {
+    /// Records; a commit behind the end of a truncated partition is no lag.
+    pub fn lag(&self) -> Option<u64> {
+        self.end.map(|end| u64::try_from(end.saturating_sub(self.committed)).unwrap_or(0))
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]

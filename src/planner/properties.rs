@@ -142,7 +142,7 @@ fn build(topics: Vec<DeclaredTopic>, schemas: Vec<DeclaredSchema>, orphan: bool,
                 failures: Vec::new(),
                 groups: Default::default(),
             };
-            let group = GroupLag { group_id: format!("group-{owner}"), lag };
+            let group = GroupLag { group_id: format!("group-{owner}"), lag, partitions: Vec::new() };
             world.observations.consumers.get_or_insert(none).groups.insert(name, vec![group]);
         }
         let memory = if tame { tamed(declared.memory, live.is_some(), declared.mode) } else { declared.memory };

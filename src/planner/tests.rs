@@ -38,7 +38,7 @@ fn text(schema: &str) -> Value {
 fn consumers(status: EvidenceStatus, groups: &[(&str, &str, u64)]) -> ConsumerEvidence {
     let mut evidence = ConsumerEvidence { status, reason: None, failures: Vec::new(), groups: Default::default() };
     for (topic, group, lag) in groups {
-        let lag = GroupLag { group_id: (*group).to_owned(), lag: *lag };
+        let lag = GroupLag { group_id: (*group).to_owned(), lag: *lag, partitions: Vec::new() };
         evidence.groups.entry((*topic).to_owned()).or_default().push(lag);
     }
     evidence

@@ -78,6 +78,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
         source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
         subjects: Vec::new(),
         consumers: false,
+        counts: false,
     };
     let mut configs_read = true;
     let (live_topics, live_sources) = match request.topics.is_empty() && request.source_topics.is_empty() {

@@ -84,6 +84,7 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
         source_topics: Vec::new(),
         subjects: Vec::new(),
         consumers: false,
+        counts: false,
     };
     if args.shown == ShownType::Source {
         let source = project.sources.iter().find(|source| source.name == args.name);

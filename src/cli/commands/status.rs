@@ -32,6 +32,10 @@ pub struct StatusArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
+    /// Also how many records each topic holds
+    #[arg(long)]
+    lag: bool,
+
     /// Also the consumer groups of the topics, with their lag
     #[arg(long)]
     consumer_groups: bool,
@@ -96,6 +100,9 @@ struct TopicRow {
     partitions: Option<u32>,
     replication_factor: Option<u16>,
     status: TopicStatus,
+    /// With `--lag`; null when it could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message_count: Option<Option<u64>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     drifts: Vec<DriftRow>,
 }
@@ -133,6 +140,15 @@ struct GroupRow {
 struct GroupTopic {
     topic: String,
     total_lag: u64,
+    partitions: Vec<GroupPartition>,
+}
+
+#[derive(Serialize)]
+struct GroupPartition {
+    partition: i32,
+    current_offset: i64,
+    end_offset: Option<i64>,
+    lag: Option<u64>,
 }
 
 /// What the filter keeps of the declarations.
@@ -175,6 +191,7 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
         source_topics: others,
         subjects: scope.schemas.iter().map(|schema| schema.subject.clone()).collect(),
         consumers: args.consumer_groups,
+        counts: args.lag,
     };
     let nothing = request.topics.is_empty() && request.source_topics.is_empty() && request.subjects.is_empty();
     let seen = match nothing {
@@ -254,21 +271,33 @@ fn assemble(
 ) -> (StatusData, Diagnostics, bool) {
     let mut errors = Diagnostics::new();
     let mut keep = |error: Diagnostic| project::merge(&mut errors, [error]);
-    let (mut live_topics, mut live_others, mut live_subjects, mut consumers) = (None, None, None, None);
+    let (mut live_topics, mut live_others, mut live_subjects) = (None, None, None);
+    let (mut consumers, mut counts) = (None, None);
     if let Some(seen) = seen {
         live_topics = seen.topics.map_err(&mut keep).ok();
         live_others = seen.source_topics.map_err(&mut keep).ok();
         live_subjects = seen.subjects.map_err(&mut keep).ok();
         consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
+        counts = seen.counts.and_then(|found| found.map_err(&mut keep).ok());
     }
     let configs_read = live_topics.as_ref().is_none_or(|live| live.configs_read);
     if !configs_read {
         warnings.push(configs_not_read());
     }
     let live_topics = live_topics.map(|live| live.topics);
-    let topics: Vec<TopicRow> = (scope.topics.iter())
+    let mut topics: Vec<TopicRow> = (scope.topics.iter())
         .map(|topic| topic_row(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name)), configs_read))
         .collect();
+    if args.lag {
+        for row in &mut topics {
+            row.message_count = Some(None);
+            match counts.as_mut().and_then(|counts| counts.remove(&row.name)) {
+                Some(Ok(count)) => row.message_count = Some(Some(count)),
+                Some(Err(why)) => warnings.push(Diagnostic { code: Code::W147ObservationIncomplete, ..why }),
+                None => {}
+            }
+        }
+    }
     let schemas: Vec<SchemaRow> = (scope.schemas.iter())
         .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
         .collect();
@@ -320,6 +349,7 @@ fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>, configs_rea
             Some(_) if drifts.is_empty() => TopicStatus::Ok,
             Some(_) => TopicStatus::Drift,
         },
+        message_count: None,
         drifts,
     }
 }
@@ -369,7 +399,13 @@ fn group_rows(evidence: &ConsumerEvidence) -> Vec<GroupRow> {
     let mut rows: Vec<GroupRow> = Vec::new();
     for (topic, groups) in &evidence.groups {
         for group in groups {
-            let entry = GroupTopic { topic: topic.clone(), total_lag: group.lag };
+            let partitions = group.partitions.iter().map(|at| GroupPartition {
+                partition: at.partition,
+                current_offset: at.committed,
+                end_offset: at.end,
+                lag: at.lag(),
+            });
+            let entry = GroupTopic { topic: topic.clone(), total_lag: group.lag, partitions: partitions.collect() };
             match rows.iter_mut().find(|row| row.group_id == group.group_id) {
                 Some(row) => row.topics.push(entry),
                 None => rows.push(GroupRow { group_id: group.group_id.clone(), topics: vec![entry] }),
@@ -407,12 +443,18 @@ fn text(data: &StatusData) -> Doc {
         );
     }
     if !data.topics.is_empty() {
+        let counted = data.topics.iter().any(|row| row.message_count.is_some());
+        let mut header = vec!["TOPIC", "STATUS", "PARTITIONS", "REPLICATION"];
+        header.extend(counted.then_some("MESSAGES"));
         doc.blank().table(
-            &["TOPIC", "STATUS", "PARTITIONS", "REPLICATION"],
+            &header,
             (data.topics.iter())
                 .map(|row| {
                     let status = outcome::json(&row.status).as_str().unwrap_or_default().to_owned();
-                    vec![row.name.clone(), status, number(row.partitions), number(row.replication_factor)]
+                    let mut cells =
+                        vec![row.name.clone(), status, number(row.partitions), number(row.replication_factor)];
+                    cells.extend(row.message_count.map(number));
+                    cells
                 })
                 .collect(),
         );
@@ -444,10 +486,24 @@ fn text(data: &StatusData) -> Doc {
     }
     for group in data.consumer_groups.iter().flatten() {
         doc.blank().heading(format!("Consumer group {}", group.group_id));
-        doc.table(
-            &["TOPIC", "LAG"],
-            group.topics.iter().map(|row| vec![row.topic.clone(), row.total_lag.to_string()]).collect(),
-        );
+        let mut rows = Vec::new();
+        for topic in &group.topics {
+            for at in &topic.partitions {
+                let offset = at.current_offset.to_string();
+                rows.push(vec![
+                    topic.topic.clone(),
+                    at.partition.to_string(),
+                    offset,
+                    number(at.end_offset),
+                    number(at.lag),
+                ]);
+            }
+            if topic.partitions.len() > 1 {
+                let total = topic.total_lag.to_string();
+                rows.push(vec![topic.topic.clone(), "all".to_owned(), "-".to_owned(), "-".to_owned(), total]);
+            }
+        }
+        doc.table(&["TOPIC", "PARTITION", "OFFSET", "END", "LAG"], rows);
     }
     doc
 }

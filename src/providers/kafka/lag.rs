@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use krafka::admin::{
-    ConsumerGroupListing, GroupType, ListConsumerGroupOffsetsOptions, ListConsumerGroupsOptions, ListOffsetsOptions,
-    OffsetSpec, TopicPartition,
+    ConsumerGroupListing, GroupType, ListConsumerGroupOffsetsOptions, ListConsumerGroupsOptions, TopicPartition,
 };
 
-use super::{Groups, KafkaClient};
-use crate::planner::observation::{ConsumerEvidence, EvidenceFailure, EvidenceStatus, GroupLag};
+use super::{Groups, KafkaClient, OffsetAt, Offsets, Partition};
+use crate::planner::observation::{ConsumerEvidence, EvidenceFailure, EvidenceStatus, GroupLag, PartitionLag};
 use crate::providers::{Ctx, ProviderFailure};
 
 const READ: Duration = Duration::from_secs(30);
@@ -47,17 +46,17 @@ impl KafkaClient {
             .buffer_unordered(GROUPS_IN_FLIGHT)
             .collect()
             .await;
-        let partitions: BTreeSet<(String, i32)> = committed
+        let partitions: BTreeSet<Partition> = committed
             .iter()
             .filter_map(|(_, offsets)| offsets.as_ref().ok())
             .flatten()
             .map(|(tp, _)| (tp.topic.clone(), tp.partition))
             .collect();
-        let ends = match ctx.read(self.end_offsets(ctx, partitions)).await {
+        let ends = match self.offsets(ctx, &partitions, OffsetAt::End).await {
             Ok(ends) => ends,
             Err(failure) => {
                 evidence.fail("offsets", LAG, &failure);
-                HashMap::new()
+                Offsets::new()
             }
         };
         for (id, offsets) in committed {
@@ -107,21 +106,6 @@ impl KafkaClient {
         }
         Ok(committed)
     }
-
-    /// One end offset a partition; partitions that cannot be read are left out.
-    async fn end_offsets(
-        &self,
-        ctx: &Ctx,
-        partitions: BTreeSet<(String, i32)>,
-    ) -> Result<HashMap<TopicPartition, i64>, ProviderFailure> {
-        if partitions.is_empty() {
-            return Ok(HashMap::new());
-        }
-        let specs = partitions.into_iter().map(|(topic, p)| (TopicPartition::new(topic, p), OffsetSpec::Latest));
-        let options = ListOffsetsOptions::default().timeout(ctx.at_most(READ));
-        let replies = self.call(self.admin.list_offsets(specs, options)).await?;
-        Ok(replies.into_iter().filter_map(|(tp, reply)| reply.ok().map(|end| (tp, end.offset))).collect())
-    }
 }
 
 struct Evidence {
@@ -166,16 +150,19 @@ impl Evidence {
         }
     }
 
-    fn add(&mut self, group: &str, committed: &Committed, ends: &HashMap<TopicPartition, i64>) {
-        let mut lags: BTreeMap<&str, u64> = BTreeMap::new();
+    fn add(&mut self, group: &str, committed: &Committed, ends: &Offsets) {
+        let mut topics: BTreeMap<&str, Vec<PartitionLag>> = BTreeMap::new();
         let mut unread = false;
         for (tp, offset) in committed {
-            let lag = ends.get(tp).map(|end| u64::try_from(end - offset).unwrap_or(0));
-            unread |= lag.is_none();
-            *lags.entry(tp.topic.as_str()).or_default() += lag.unwrap_or(0);
+            let end = ends.get(&(tp.topic.clone(), tp.partition)).and_then(|end| end.as_ref().ok()).copied();
+            unread |= end.is_none();
+            let lag = PartitionLag { partition: tp.partition, committed: *offset, end };
+            topics.entry(tp.topic.as_str()).or_default().push(lag);
         }
-        for (topic, lag) in lags {
-            let group = GroupLag { group_id: group.to_owned(), lag };
+        for (topic, mut partitions) in topics {
+            partitions.sort_by_key(|lag| lag.partition);
+            let lag = partitions.iter().filter_map(PartitionLag::lag).sum();
+            let group = GroupLag { group_id: group.to_owned(), lag, partitions };
             self.groups.entry(topic.to_owned()).or_default().push(group);
         }
         if unread {

@@ -7,7 +7,9 @@ mod errors;
 mod lag;
 mod mutate;
 mod observe;
+mod offsets;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,6 +44,21 @@ pub enum ConfigRead {
 pub enum Groups {
     All,
     List(Vec<String>),
+}
+
+/// Topic and number.
+pub type Partition = (String, i32);
+
+/// One offset a partition, or why it could not be read.
+pub type Offsets = BTreeMap<Partition, Result<i64, ProviderFailure>>;
+
+/// Which end of a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OffsetAt {
+    /// The first record that is kept.
+    Beginning,
+    /// The next record to be written.
+    End,
 }
 
 /// A planned update: what was observed and what is declared.

@@ -54,7 +54,7 @@ fn creating() -> World {
 /// One owned topic that is to grow, with a watched consumer.
 fn growing(lag: u64) -> World {
     let mut world = World::new().with_topic(topic("orders.v1", 6, &[]), Some(live_topic("orders.v1", 3, &[]))).owned();
-    let group = GroupLag { group_id: "billing".to_owned(), lag };
+    let group = GroupLag { group_id: "billing".to_owned(), lag, partitions: Vec::new() };
     world.observations.consumers = Some(ConsumerEvidence {
         status: EvidenceStatus::Verified,
         reason: None,
