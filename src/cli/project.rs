@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
 use crate::compiler::resolve::resolve;
 use crate::compiler::{Compiled, Dag, ResolvedModel, compile};
-use crate::project::{DiskFs, EnvironmentInput, Project, load};
+use crate::project::{DiskFs, EnvironmentInput, Project, Unset, load};
 use crate::validate::validate;
 
 use super::args::ProjectArgs;
@@ -32,7 +32,7 @@ pub fn directory(context: &Context, args: &ProjectArgs) -> Result<DiskFs, Failur
 }
 
 pub fn input(context: &Context, args: &ProjectArgs) -> EnvironmentInput {
-    EnvironmentInput { variables: context.variables.clone(), requested: args.env.clone() }
+    EnvironmentInput { variables: context.variables.clone(), requested: args.env.clone(), unset: Unset::Refused }
 }
 
 /// Loads the project: E501, E502, E503.

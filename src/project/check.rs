@@ -53,6 +53,28 @@ pub fn choose(values: &'static [&'static str], fold: Fold, written: &str) -> Opt
     })
 }
 
+/// Whether a scalar can be what the shape asks for.
+fn holds_scalars(shape: Shape) -> bool {
+    match shape {
+        Shape::Text(_)
+        | Shape::Int { .. }
+        | Shape::Number { .. }
+        | Shape::Bool
+        | Shape::True
+        | Shape::Choice(..)
+        | Shape::PositiveOr(_)
+        | Shape::Scalar(_)
+        | Shape::Any => true,
+        Shape::Either(simple, composed) => holds_scalars(*simple) || holds_scalars(*composed),
+        Shape::List(..)
+        | Shape::Record(_)
+        | Shape::Tagged(_)
+        | Shape::OneKey(_)
+        | Shape::Map { .. }
+        | Shape::AnyMap => false,
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Step<'a> {
     Key(&'a str),
@@ -119,6 +141,9 @@ impl<'a> Checker<'a> {
     }
 
     fn check(&mut self, node: &'a Node, shape: Shape) {
+        if node.is_unset() && holds_scalars(shape) {
+            return;
+        }
         match shape {
             Shape::Any => {}
             Shape::AnyMap => {
@@ -288,6 +313,8 @@ impl<'a> Checker<'a> {
                     return;
                 }
             },
+            // Which variant it is, and so which fields it has, is known once the variable is set.
+            Some(entry) if entry.value.is_unset() => return,
             Some(entry) => {
                 self.path.push(Step::Key(tagged.tag));
                 let text = entry.value.as_str();

@@ -11,6 +11,7 @@ use super::decode::Findings;
 use super::dotenv;
 use super::fields::{ENVIRONMENT_FILE, RUNTIME};
 use super::fs::ProjectFs;
+use super::load::Unset;
 use super::model::Environment;
 use super::parse::printable;
 use super::shape::{Shape, is_environment_name};
@@ -214,8 +215,20 @@ pub fn file(name: &str, tree: &Node, findings: &mut Findings) -> Environment {
     environment
 }
 
+/// A `runtime` block with its variables filled in, and the names of those that are not set.
+pub struct Bound {
+    pub node: Node,
+    pub unset: BTreeSet<String>,
+}
+
 /// Fills in the variables of a `runtime` block and checks it. None when it cannot be decoded.
-pub fn runtime(tree: &Node, code: Code, variables: &BTreeMap<String, String>, findings: &mut Findings) -> Option<Node> {
+pub fn runtime(
+    tree: &Node,
+    code: Code,
+    variables: &BTreeMap<String, String>,
+    policy: Unset,
+    findings: &mut Findings,
+) -> Option<Bound> {
     let mut node = tree.get("runtime")?.clone();
     let source = findings.source.clone();
     if node.entries().is_empty() && node.as_str().is_none() && node.items().is_empty() {
@@ -225,18 +238,18 @@ pub fn runtime(tree: &Node, code: Code, variables: &BTreeMap<String, String>, fi
         findings.errors.push(origin.mark("", diagnostic));
         return None;
     }
-    let missing = super::interpolate::interpolate(&mut node, variables, None);
-    if !missing.is_empty() {
-        findings.errors.push(unset(&missing, findings));
+    let unset = super::interpolate::interpolate(&mut node, variables);
+    if policy == Unset::Refused && !unset.is_empty() {
+        findings.errors.push(not_set(&unset, findings));
         return None;
     }
     let mut checker = Checker::new(&source, Code::E501ParseError);
     let sound = checker.check_at(&["runtime"], &node, Shape::Record(&RUNTIME));
     findings.errors.extend(checker.into_errors());
-    sound.then_some(node)
+    sound.then_some(Bound { node, unset })
 }
 
-fn unset(missing: &BTreeSet<String>, findings: &Findings) -> Diagnostic {
+fn not_set(missing: &BTreeSet<String>, findings: &Findings) -> Diagnostic {
     let names: Vec<&str> = missing.iter().map(String::as_str).collect();
     let origin = findings.origin("", "runtime");
     let noun = if names.len() == 1 { "variable is" } else { "variables are" };

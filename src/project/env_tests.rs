@@ -19,6 +19,7 @@ fn input(name: Option<&str>, variables: &[(&str, &str)]) -> EnvironmentInput {
     EnvironmentInput {
         variables: variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
         requested: name.map(str::to_owned),
+        unset: Unset::Refused,
     }
 }
 
@@ -161,7 +162,7 @@ fn variables_of_one_environment_do_not_reach_another() {
         .with("environments/dev.yml", "runtime: {kafka: {bootstrap_servers: '${HOST}'}}\n")
         .with("environments/prod.yaml", "runtime: {kafka: {bootstrap_servers: '${HOST}'}}\n")
         .with(".env.dev", "HOST=dev:9092\n");
-    let all = load_all(&fs, &BTreeMap::new()).unwrap();
+    let all = load_all(&fs, &BTreeMap::new(), Unset::Refused).unwrap();
     assert_eq!(
         all.iter().map(|(name, result)| (name.as_str(), result.is_ok())).collect::<Vec<_>>(),
         [("dev", true), ("prod", false)]
@@ -169,10 +170,45 @@ fn variables_of_one_environment_do_not_reach_another() {
     assert!(
         load_all(
             &MemoryFs::new().with("stream_project.yml", ROOT_FILE).with_directory("environments"),
-            &BTreeMap::new()
+            &BTreeMap::new(),
+            Unset::Refused
         )
         .is_err()
     );
+}
+
+#[test]
+fn an_unset_variable_that_is_kept_stands_for_any_value_and_hides_no_other_fault() {
+    let text = "environment: {protected: true}
+runtime:
+  kafka: {bootstrap_servers: '${HOST}', sasl_oauth_token_url: '${URL}', security_protocol: '${PROTOCOL}'}
+  schema_registry: {url: '${URL}'}
+  flink: {clusters: {a: {type: '${TYPE}'}}}
+";
+    let kept = |name: &str| EnvironmentInput { unset: Unset::Kept, ..input(Some(name), &[]) };
+    let fs = multi().with("environments/dev.yml", text);
+    let loaded = load(&fs, &kept("dev")).unwrap();
+    assert_eq!(loaded.unset.into_iter().collect::<Vec<_>>(), ["HOST", "PROTOCOL", "TYPE", "URL"]);
+    assert_eq!(loaded.project.runtime_document.expose()["schema_registry"]["url"], "${URL}");
+    for faulty in ["kafka: {nope: 1, ", "kafka: {ssl_ca_location: [1], ", "schema_registry: '${X}'\n  kafka: {"] {
+        let text = text.replace("  schema_registry: {url: '${URL}'}\n", "").replace("kafka: {", faulty);
+        assert!(load(&multi().with("environments/dev.yml", text), &kept("dev")).is_err(), "{faulty}");
+    }
+}
+
+#[test]
+fn policies_need_no_variable_and_no_declaration() {
+    let fs = multi()
+        .with(
+            "environments/dev.yml",
+            "environment: {description: d}\nruntime: {kafka: {bootstrap_servers: '${HOST}'}}\n",
+        )
+        .with("environments/prod.yaml", "environment: {protected: yes please}\n")
+        .with("models/broken.yml", "models: [\n");
+    let policies = policies(&fs).unwrap().unwrap();
+    assert_eq!(policies[0].1.as_ref().unwrap().description, "d");
+    assert_eq!(policies[1].1.as_ref().unwrap_err().iter().next().unwrap().code, Code::E503EnvironmentError);
+    assert!(super::policies(&MemoryFs::new()).unwrap().is_none());
 }
 
 #[test]

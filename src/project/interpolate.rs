@@ -5,28 +5,27 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::shape::is_variable;
 use super::value::{Content, Node, Style};
 
-/// Fills in the variables of every string below `node`; the names that are not set, sorted, each once. With `stand_in`, a
-/// string that needs one of them becomes that text as a whole.
-pub fn interpolate(node: &mut Node, variables: &BTreeMap<String, String>, stand_in: Option<&str>) -> BTreeSet<String> {
+/// Fills in the variables of every string below `node`; the names that are not set, sorted, each once. A string that needs one
+/// of them stays as written and stands for any value.
+pub fn interpolate(node: &mut Node, variables: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut missing = BTreeSet::new();
-    walk(node, variables, stand_in, &mut missing);
+    walk(node, variables, &mut missing);
     missing
 }
 
-fn walk(node: &mut Node, variables: &BTreeMap<String, String>, stand_in: Option<&str>, missing: &mut BTreeSet<String>) {
+fn walk(node: &mut Node, variables: &BTreeMap<String, String>, missing: &mut BTreeSet<String>) {
     match &mut node.content {
-        Content::Sequence(items) => items.iter_mut().for_each(|item| walk(item, variables, stand_in, missing)),
-        Content::Mapping(entries) => {
-            entries.iter_mut().for_each(|entry| walk(&mut entry.value, variables, stand_in, missing));
-        }
+        Content::Sequence(items) => items.iter_mut().for_each(|item| walk(item, variables, missing)),
+        Content::Mapping(entries) => entries.iter_mut().for_each(|entry| walk(&mut entry.value, variables, missing)),
         Content::Scalar { text, style } => {
             let mut unset = Vec::new();
             if let Some(expanded) = expand(text, &|name| variables.get(name).cloned(), &mut unset) {
-                *text = match stand_in {
-                    Some(stand_in) if !unset.is_empty() => stand_in.into(),
-                    _ => expanded.into(),
-                };
-                *style = Style::Interpolated;
+                if unset.is_empty() {
+                    *text = expanded.into();
+                    *style = Style::Interpolated;
+                } else {
+                    *style = Style::Unset;
+                }
             }
             missing.extend(unset);
         }

@@ -1,7 +1,7 @@
 //! From a directory to a `Project`: every file is read, parsed, checked and decoded on its own, side by side, and the results are
 //! joined in a fixed order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use super::decode::{self, Findings};
 use super::env::{self, Mode, Selected};
 use super::fields::{self, EXPOSURE, MODEL, ROOT, SOURCE, TEST, UDF};
 use super::fs::ProjectFs;
-use super::model::{Exposure, Model, Project, RuntimeDocument, Source as SourceDeclaration, Test, Udf};
+use super::model::{Environment, Exposure, Model, Project, RuntimeDocument, Source as SourceDeclaration, Test, Udf};
 use super::parse;
 use super::shape::{Record, Shape};
 use super::source::Source;
@@ -33,6 +33,17 @@ pub struct EnvironmentInput {
     pub variables: BTreeMap<String, String>,
     /// `--env`; it beats `STREAMT_ENV` of `variables`.
     pub requested: Option<String>,
+    pub unset: Unset,
+}
+
+/// What becomes of a `${NAME}` in `runtime` that is not set and has no default.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Unset {
+    /// E502.
+    #[default]
+    Refused,
+    /// The value stays as written and counts as right: for looking at an environment from a place that lacks its secrets.
+    Kept,
 }
 
 /// Names alone: variables hold secrets.
@@ -41,6 +52,7 @@ impl std::fmt::Debug for EnvironmentInput {
         f.debug_struct("EnvironmentInput")
             .field("variables", &self.variables.keys())
             .field("requested", &self.requested)
+            .field("unset", &self.unset)
             .finish()
     }
 }
@@ -50,10 +62,15 @@ impl std::fmt::Debug for EnvironmentInput {
 pub struct Loaded {
     pub project: Project,
     pub warnings: Diagnostics,
+    /// Variables that `runtime` needs and that are not set; empty unless [`Unset::Kept`].
+    pub unset: BTreeSet<String>,
 }
 
 /// What loading each environment gave, by name.
 pub type LoadedEnvironments = Vec<(String, Result<Loaded, Diagnostics>)>;
+
+/// What the file of each environment says of it, by name.
+pub type Policies = Vec<(String, Result<Environment, Diagnostics>)>;
 
 /// The names of a project's environments, sorted; none when it has no directory `environments`.
 pub fn environments(fs: &dyn ProjectFs) -> Result<Option<Vec<String>>, Diagnostic> {
@@ -64,13 +81,32 @@ pub fn environments(fs: &dyn ProjectFs) -> Result<Option<Vec<String>>, Diagnosti
 }
 
 /// Every environment in name order, each with variables of its own; one entry named `default` in a project without environments.
-pub fn load_all(fs: &dyn ProjectFs, variables: &BTreeMap<String, String>) -> Result<LoadedEnvironments, Diagnostic> {
-    let input = |requested| EnvironmentInput { variables: variables.clone(), requested };
+pub fn load_all(
+    fs: &dyn ProjectFs,
+    variables: &BTreeMap<String, String>,
+    unset: Unset,
+) -> Result<LoadedEnvironments, Diagnostic> {
+    let input = |requested| EnvironmentInput { variables: variables.clone(), requested, unset };
     Ok(match environments(fs)? {
         None => vec![("default".to_owned(), load(fs, &input(None)))],
         Some(names) if names.is_empty() => return env::select(&env::mode(fs)?, None, None).map(|_| Vec::new()),
         Some(names) => names.into_iter().map(|name| (name.clone(), load(fs, &input(Some(name))))).collect(),
     })
+}
+
+/// The policies of a project's environments by name, read from their files alone: no variable, no declaration. None in a project
+/// without a directory `environments`.
+pub fn policies(fs: &dyn ProjectFs) -> Result<Option<Policies>, Diagnostic> {
+    let Mode::Multi(files) = env::mode(fs)? else { return Ok(None) };
+    let reader = Reader { fs, total: AtomicUsize::new(0) };
+    let policy = |name: &str, file: &Path| {
+        let unread = || Diagnostics::from(env::unreadable(&slashed(file), &std::io::ErrorKind::NotFound.into()));
+        let (source, tree) = reader.tree(file).map_err(Diagnostics::from)?.ok_or_else(unread)?;
+        let mut findings = Findings::new(source);
+        let environment = env::file(name, &tree, &mut findings);
+        if findings.errors.is_empty() { Ok(environment) } else { Err(Diagnostics::from(findings.errors)) }
+    };
+    Ok(Some(files.iter().map(|(name, file)| (name.clone(), policy(name, file))).collect()))
 }
 
 /// Loads the project for one environment. All errors of all files are returned together, in file order (E501, E502, E503).
@@ -110,11 +146,12 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
     errors.append(&mut root.part.errors);
     warnings.append(&mut root.part.warnings);
     if let Some(bound) = bound {
-        let Bound { environment, runtime, deployment_state, errors: found, warnings: told } = bound;
+        let Bound { environment, runtime, unset, deployment_state, errors: found, warnings: told } = bound;
         errors.extend(found);
         warnings.extend(told);
         root.environment = Some(environment);
         root.runtime = runtime;
+        root.unset = unset;
         if deployment_state.is_some() {
             root.deployment_state = deployment_state;
         }
@@ -159,7 +196,7 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
         udfs: sections.udfs,
         macros,
     };
-    Ok(Loaded { project, warnings: Diagnostics::from(warnings) })
+    Ok(Loaded { project, warnings: Diagnostics::from(warnings), unset: root.unset })
 }
 
 fn select(
@@ -268,8 +305,9 @@ struct Root {
     name: String,
     version: Option<String>,
     description: Option<String>,
-    environment: Option<super::model::Environment>,
+    environment: Option<Environment>,
     runtime: Option<(super::model::Runtime, RuntimeDocument)>,
+    unset: BTreeSet<String>,
     deployment_state: Option<super::model::DeploymentState>,
     defaults: super::model::Defaults,
     rules: super::model::Rules,
@@ -345,7 +383,7 @@ fn root_file(
 
     root_notices(&source, &tree, multi, &mut findings);
     if !multi && let Some(variables) = variables {
-        root.runtime = bind_runtime(reader, &tree, Code::E501ParseError, variables, input, &mut findings);
+        (root.runtime, root.unset) = bind_runtime(reader, &tree, Code::E501ParseError, variables, input, &mut findings);
     }
     let mut part = Part::default();
     for (kind, name) in [
@@ -420,16 +458,25 @@ fn bind_runtime(
     variables: &BTreeMap<String, String>,
     input: &EnvironmentInput,
     findings: &mut Findings,
-) -> Option<(super::model::Runtime, RuntimeDocument)> {
-    let node = env::runtime(tree, code, variables, findings)?;
+) -> (Option<(super::model::Runtime, RuntimeDocument)>, BTreeSet<String>) {
+    let Some(env::Bound { node, unset }) = env::runtime(tree, code, variables, input.unset, findings) else {
+        return (None, BTreeSet::new());
+    };
+    let document = RuntimeDocument::new(node.to_json());
+    if !unset.is_empty() {
+        // Rules between fields, and files that they name, cannot be judged before the variables are set.
+        let mut unjudged = Findings::new(findings.source.clone());
+        return (Some((decode::runtime(&node, &mut unjudged), document)), unset);
+    }
     let strict = input.variables.get("STREAMT_STRICT_SSL").is_some_and(|value| value == "1");
     decode::check_tls(reader.fs, &node, strict, findings);
-    Some((decode::runtime(&node, findings), RuntimeDocument::new(node.to_json())))
+    (Some((decode::runtime(&node, findings), document)), unset)
 }
 
 struct Bound {
-    environment: super::model::Environment,
+    environment: Environment,
     runtime: Option<(super::model::Runtime, RuntimeDocument)>,
+    unset: BTreeSet<String>,
     deployment_state: Option<super::model::DeploymentState>,
     errors: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
@@ -445,6 +492,7 @@ fn environment_file(
     let mut bound = Bound {
         environment: env::single(),
         runtime: None,
+        unset: BTreeSet::new(),
         deployment_state: None,
         errors: Vec::new(),
         warnings: Vec::new(),
@@ -468,7 +516,8 @@ fn environment_file(
     {
         bound.deployment_state = Some(decode::deployment_state(Some(node), Code::E503EnvironmentError, &mut findings));
     }
-    bound.runtime = bind_runtime(reader, &tree, Code::E503EnvironmentError, variables, input, &mut findings);
+    (bound.runtime, bound.unset) =
+        bind_runtime(reader, &tree, Code::E503EnvironmentError, variables, input, &mut findings);
     let mut part = Part::default();
     finish(&mut part, findings);
     bound.errors = part.errors;

@@ -35,7 +35,7 @@ pub fn locate(source: &str, node: &Node, offset: usize) -> (u32, u32) {
     match style {
         Style::Plain | Style::SingleQuoted | Style::DoubleQuoted => flow(source, node, text, *style, offset),
         Style::Literal | Style::Folded => block(source, node, text, *style, offset),
-        Style::Interpolated => None,
+        Style::Interpolated | Style::Unset => None,
     }
     .unwrap_or(own)
 }

@@ -21,5 +21,5 @@ pub mod source;
 pub mod value;
 
 pub use fs::{DiskFs, MemoryFs, ProjectFs};
-pub use load::{EnvironmentInput, Loaded, environments, load, load_all};
+pub use load::{EnvironmentInput, Loaded, Unset, environments, load, load_all, policies};
 pub use model::Project;

@@ -18,6 +18,8 @@ pub enum Style {
     Folded,
     /// A scalar whose text held `${NAME}` and was filled in: it is read as whatever type its field has.
     Interpolated,
+    /// A scalar that needs a variable which is not set: it stands for any value of its field.
+    Unset,
 }
 
 #[derive(Clone)]
@@ -91,6 +93,10 @@ impl Node {
 
     pub fn is_interpolated(&self) -> bool {
         matches!(self.content, Content::Scalar { style: Style::Interpolated, .. })
+    }
+
+    pub fn is_unset(&self) -> bool {
+        matches!(self.content, Content::Scalar { style: Style::Unset, .. })
     }
 
     pub fn as_str(&self) -> Option<&str> {

@@ -1,6 +1,5 @@
 //! The projects under `examples/` are what a newcomer copies: each loads, is strictly valid and compiles, for every environment.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +25,7 @@ fn environments(example: &Path) -> Vec<Option<String>> {
 
 fn compiled(example: &Path, environment: Option<String>) -> Compiled {
     let fs = DiskFs::open(example).unwrap();
-    let input = EnvironmentInput { variables: BTreeMap::new(), requested: environment };
+    let input = EnvironmentInput { requested: environment, ..Default::default() };
     let loaded = load(&fs, &input).unwrap_or_else(|errors| panic!("{}: {errors:#?}", example.display()));
     assert!(loaded.warnings.is_empty(), "{}: {:#?}", example.display(), loaded.warnings);
     let findings = validate(&loaded.project);

@@ -4,6 +4,7 @@
 mod harness;
 
 mod contract;
+mod envs;
 mod explain;
 mod init;
 mod licences;

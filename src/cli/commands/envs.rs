@@ -11,8 +11,8 @@ use crate::cli::doc::Doc;
 use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::cli::project;
 use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
-use crate::project::load::{LoadedEnvironments, environments, load_all};
-use crate::project::{DiskFs, Project};
+use crate::project::load::{LoadedEnvironments, Policies, environments};
+use crate::project::{DiskFs, Loaded, Project, Unset, load_all, policies};
 
 /// List the environments
 #[derive(Debug, Args)]
@@ -67,20 +67,32 @@ fn masked(value: &Value, hidden: bool) -> Value {
 
 fn all(context: &Context, args: &ProjectArgs) -> Result<(DiskFs, LoadedEnvironments), Failure> {
     let fs = project::directory(context, args)?;
-    let loaded = load_all(&fs, &context.variables)?;
+    let loaded = load_all(&fs, &context.variables, Unset::Kept)?;
     Ok((fs, loaded))
 }
 
 pub fn list(context: &Context, args: &ListArgs) -> CmdResult {
-    let (fs, loaded) = all(context, &args.project)?;
-    let multi = environments(&fs)?.is_some();
+    let fs = project::directory(context, &args.project)?;
+    let (mode, policies) = match policies(&fs)? {
+        Some(policies) => {
+            if policies.is_empty() {
+                // E503: a directory without an environment.
+                all(context, &args.project)?;
+            }
+            ("multi", policies)
+        }
+        None => {
+            let (_, loaded) = all(context, &args.project)?;
+            let policy = |loaded: Loaded| loaded.project.environment;
+            ("single", loaded.into_iter().map(|(name, loaded)| (name, loaded.map(policy))).collect::<Policies>())
+        }
+    };
     let mut errors = Diagnostics::new();
     let mut text = Doc::new();
     let mut rows = Vec::new();
-    for (name, loaded) in loaded {
-        match loaded {
-            Ok(loaded) => {
-                let environment = &loaded.project.environment;
+    for (name, policy) in policies {
+        match policy {
+            Ok(environment) => {
                 rows.push(json!({
                     "name": name, "description": environment.description, "protected": environment.protected,
                     "reviewed_plan_required": environment.requires_reviewed_plan(),
@@ -101,13 +113,13 @@ pub fn list(context: &Context, args: &ListArgs) -> CmdResult {
             }
         }
     }
-    let data = json!({ "mode": if multi { "multi" } else { "single" }, "environments": rows });
+    let data = json!({ "mode": mode, "environments": rows });
     let outcome = Outcome::new(&data, text);
     if errors.is_empty() { Ok(outcome) } else { Err(outcome.fail(errors).exit(exit::FAILURE)) }
 }
 
 /// The named environment's project.
-fn one(fs: &DiskFs, loaded: &mut LoadedEnvironments, name: &str) -> Result<Project, Failure> {
+fn one(fs: &DiskFs, loaded: &mut LoadedEnvironments, name: &str) -> Result<Loaded, Failure> {
     let Some(names) = environments(fs)? else {
         return Err(Failure::new(
             Diagnostic::new(Code::E503EnvironmentError, "The project has no environments")
@@ -115,7 +127,7 @@ fn one(fs: &DiskFs, loaded: &mut LoadedEnvironments, name: &str) -> Result<Proje
         ));
     };
     match loaded.iter().position(|(known, _)| known == name) {
-        Some(index) => Ok(loaded.swap_remove(index).1?.project),
+        Some(index) => Ok(loaded.swap_remove(index).1?),
         None => Err(Failure::new(
             Diagnostic::new(Code::E503EnvironmentError, format!("Environment '{name}' does not exist"))
                 .suggest_opt(suggest::hint(name, "environment", names.iter().map(String::as_str))),
@@ -134,13 +146,16 @@ fn safety(project: &Project) -> Value {
 
 pub fn show(context: &Context, args: &ShowArgs) -> CmdResult {
     let (fs, mut loaded) = all(context, &args.project)?;
-    let project = one(&fs, &mut loaded, &args.name)?;
+    let Loaded { project, unset, .. } = one(&fs, &mut loaded, &args.name)?;
     let environment = &project.environment;
-    let data = json!({
+    let mut data = json!({
         "name": environment.name, "description": environment.description, "protected": environment.protected,
         "reviewed_plan_required": environment.requires_reviewed_plan(),
         "runtime": masked(project.runtime_document.expose(), false), "safety": safety(&project),
     });
+    if !unset.is_empty() {
+        data["unset_variables"] = json!(unset);
+    }
     let mut text = Doc::new();
     text.heading(format!("Environment {}", environment.name));
     let mut rows = BTreeMap::new();
@@ -152,6 +167,9 @@ pub fn show(context: &Context, args: &ShowArgs) -> CmdResult {
     ];
     lines.extend(rows.into_iter().map(|(key, value)| (key, plain(&value))));
     text.pairs(2, lines);
+    if !unset.is_empty() {
+        text.blank().line(format!("Not set here: {}", unset.into_iter().collect::<Vec<_>>().join(", ")));
+    }
     Ok(Outcome::new(&data, text))
 }
 
@@ -187,10 +205,10 @@ fn facts(project: &Project) -> BTreeMap<String, Value> {
 
 pub fn diff(context: &Context, args: &DiffArgs) -> CmdResult {
     let (fs, mut loaded) = all(context, &args.project)?;
-    let a = facts(&one(&fs, &mut loaded, &args.a)?);
+    let a = facts(&one(&fs, &mut loaded, &args.a)?.project);
     let b = match args.a == args.b {
         true => a.clone(),
-        false => facts(&one(&fs, &mut loaded, &args.b)?),
+        false => facts(&one(&fs, &mut loaded, &args.b)?.project),
     };
     let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let mut rows = Vec::new();

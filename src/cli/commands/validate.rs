@@ -16,7 +16,7 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::project::{self, Opened};
 use crate::cli::sanitize;
 use crate::codes::{Code, Diagnostic, Diagnostics};
-use crate::project::{Project, environments, load_all};
+use crate::project::{Project, Unset, environments, load_all};
 use crate::validate::{SchemaCheck, SchemaReport, judge_schemas, schema_questions};
 
 /// Check the project
@@ -223,7 +223,8 @@ fn all_environments(context: &Context, args: &ValidateArgs) -> CmdResult {
         let error = Diagnostic::new(Code::E503EnvironmentError, "The project has no environments");
         return Err(Failure::new(error.suggest("Leave --all-envs out")));
     }
-    for (name, loaded) in load_all(&fs, &context.variables)? {
+    for (name, loaded) in load_all(&fs, &context.variables, Unset::Kept)? {
+        let unset = loaded.as_ref().map(|loaded| loaded.unset.clone()).unwrap_or_default();
         let verdict = match loaded {
             Ok(loaded) => {
                 judge(context, args, Opened { project: Arc::new(loaded.project), warnings: loaded.warnings })?
@@ -241,9 +242,16 @@ fn all_environments(context: &Context, args: &ValidateArgs) -> CmdResult {
         };
         let mut entry = Map::new();
         entry.insert("environment".to_owned(), json!(name));
+        if !unset.is_empty() {
+            entry.insert("unset_variables".to_owned(), json!(unset));
+        }
         if verdict.errors.is_empty() {
             passed(&mut entry, &verdict, args.strict && !verdict.warnings.is_empty());
-            text.line(Line::new().tone(Tone::Create, "Valid").plain(format!(": {name}")));
+            let missing = match unset.is_empty() {
+                true => String::new(),
+                false => format!(" (not set here: {})", unset.into_iter().collect::<Vec<_>>().join(", ")),
+            };
+            text.line(Line::new().tone(Tone::Create, "Valid").plain(format!(": {name}{missing}")));
         } else {
             entry.insert("valid".to_owned(), json!(false));
             entry.insert("errors".to_owned(), json!(verdict.errors.iter().map(Finding::of).collect::<Vec<_>>()));

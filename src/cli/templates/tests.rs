@@ -27,7 +27,7 @@ fn strictly_valid(template: Template, options: &TemplateOptions, environment: Op
     let assignments = example.iter().flat_map(|file| file.content.lines()).filter(|line| !line.starts_with('#'));
     let variables = assignments.filter_map(|line| line.split_once('='));
     let variables: BTreeMap<String, String> = variables.map(|(name, value)| (name.into(), value.into())).collect();
-    let input = EnvironmentInput { variables, requested: environment.map(str::to_owned) };
+    let input = EnvironmentInput { variables, requested: environment.map(str::to_owned), ..Default::default() };
     let loaded = load(&fs, &input).unwrap_or_else(|errors| panic!("{template:?}: {errors:#?}"));
     assert!(loaded.warnings.is_empty(), "{template:?}: {:#?}", loaded.warnings);
     let findings = validate(&loaded.project);
