@@ -355,6 +355,56 @@ fn sinks_that_cannot_work_are_refused() {
 }
 
 #[test]
+fn reserved_keys_of_a_connection_may_only_say_what_the_compiler_says() {
+    let load = |connection: &str, own: &str| {
+        let text = format!(
+            "apiVersion: streamt.dev/v1alpha1
+project: {{name: shop}}
+runtime:
+  kafka: {{bootstrap_servers: 'b:1'}}
+  connect: {{default: c, clusters: {{c: {{rest_url: 'http://c'}}}}}}
+sources: [{{name: raw, topic: raw.v1}}]
+connections:
+  db:
+    type: jdbc
+    config:
+      {connection}
+models:
+  - name: archive
+    from: [{{source: raw}}]
+    sink:
+      connector: s3-sink
+      connection: db
+      config: {{{own}}}
+"
+        );
+        let fs = crate::project::MemoryFs::new().with("stream_project.yml", text);
+        compile(Arc::new(crate::project::load(&fs, &Default::default()).unwrap().project))
+    };
+    for key in ["name", "connector.class", "topics"] {
+        let findings = load(&format!("{key}: hunter2"), "").unwrap_err().into_vec();
+        let [finding] = &findings[..] else { panic!("{findings:?}") };
+        assert_eq!(finding.code, Code::E501ParseError);
+        let place = finding.location.as_ref().unwrap().to_string();
+        assert_eq!(place, format!("stream_project.yml:11:{}", 9 + key.len()));
+        assert!(!format!("{finding:?}").contains("to hunter2"));
+        assert!(finding.suggestion.as_deref().unwrap().contains("connections.db.config"), "{finding:?}");
+        load(&format!("{key}: hunter2"), &format!("{key}: {}", canonical(key))).unwrap();
+        load(&format!("{key}: {}", canonical(key)), "").unwrap();
+    }
+    let all = load("{name: a, connector.class: b}", "topics: c").unwrap_err().into_vec();
+    assert_eq!(all.len(), 3, "{all:?}");
+}
+
+fn canonical(key: &str) -> &'static str {
+    match key {
+        "name" => "archive",
+        "topics" => "raw.v1",
+        _ => "io.confluent.connect.s3.S3SinkConnector",
+    }
+}
+
+#[test]
 fn gateway_rules_carry_the_predicate_as_written() {
     let mut project = shop();
     project.runtime.gateway = Some(gateway_runtime());

@@ -1,11 +1,11 @@
 //! Connector artifacts of sinks, their masks, and the removals of connectors that the project declares.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
 use crate::codes::{Code, Diagnostic, suggest};
-use crate::project::model::{Materialized, Model, SinkBlock};
+use crate::project::model::{Connection, Materialized, Model, SinkBlock};
 
 use super::artifact::{ConnectorArtifact, ConnectorRemovalArtifact, OwnerType, RESERVED_CONFIG};
 use super::canonical::canonical_value;
@@ -39,7 +39,7 @@ fn class(connector: &str) -> &str {
     }
 }
 
-fn connector(context: &mut Context<'_>, model: &Model, resolved: &ResolvedModel) -> Option<ConnectorArtifact> {
+fn connector<'a>(context: &mut Context<'a>, model: &'a Model, resolved: &ResolvedModel) -> Option<ConnectorArtifact> {
     let name = &model.name;
     let Some(sink) = &model.sink else {
         let finding =
@@ -48,18 +48,22 @@ fn connector(context: &mut Context<'_>, model: &Model, resolved: &ResolvedModel)
         return None;
     };
     let topics = inputs(context, model, resolved)?;
-    let mut config = config(context, model, sink)?;
+    let (mut config, places) = config(context, model, sink)?;
     masks(context, model, &mut config)?;
     let class = class(&sink.connector).to_owned();
+    let mut sound = true;
     for (key, canonical) in RESERVED_CONFIG.iter().zip([name.clone(), class.clone(), topics.join(",")]) {
         let written = config.insert((*key).to_owned(), canonical.clone());
         if written.is_some_and(|written| written != canonical) {
             let message = format!("config key '{key}' of sink '{name}' is set by the compiler to another value");
-            let finding =
-                Diagnostic::new(Code::E501ParseError, message).suggest(format!("Remove '{key}' from sink.config."));
-            context.findings.push(model.origin.mark(&format!("sink.config.{key}"), finding));
-            return None;
+            let place = places.get(*key).copied().unwrap_or(Place::Sink);
+            let finding = Diagnostic::new(Code::E501ParseError, message).suggest(place.removal(sink, key));
+            context.findings.push(place.mark(model, key, finding));
+            sound = false;
         }
+    }
+    if !sound {
+        return None;
     }
     Some(ConnectorArtifact {
         name: name.clone(),
@@ -87,10 +91,35 @@ fn inputs(context: &mut Context<'_>, model: &Model, resolved: &ResolvedModel) ->
     Some(resolved.connector_inputs.clone())
 }
 
+/// Where a config key is written.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Sink,
+    Connection(&'a Connection),
+}
+
+impl Place<'_> {
+    fn mark(self, model: &Model, key: &str, finding: Diagnostic) -> Diagnostic {
+        match self {
+            Self::Sink => model.origin.mark(&format!("sink.config.{key}"), finding),
+            Self::Connection(connection) => connection.origin.mark(&format!("config.{key}"), finding),
+        }
+    }
+
+    fn removal(self, sink: &SinkBlock, key: &str) -> String {
+        match (self, &sink.connection) {
+            (Self::Connection(_), Some(name)) => format!("Remove '{key}' from connections.{name}.config."),
+            (Self::Sink | Self::Connection(_), _) => format!("Remove '{key}' from sink.config."),
+        }
+    }
+}
+
+type Config<'a> = (BTreeMap<String, String>, HashMap<&'a str, Place<'a>>);
+
 /// The connection's config under the sink's own, every value as the string that Connect returns.
-fn config(context: &mut Context<'_>, model: &Model, sink: &SinkBlock) -> Option<BTreeMap<String, String>> {
+fn config<'a>(context: &mut Context<'a>, model: &Model, sink: &'a SinkBlock) -> Option<Config<'a>> {
     let project = context.project;
-    let mut merged: BTreeMap<&str, (&Value, bool)> = BTreeMap::new();
+    let mut merged: BTreeMap<&'a str, (&'a Value, Place<'a>)> = BTreeMap::new();
     if let Some(name) = &sink.connection {
         let Some(connection) = project.connections.get(name) else {
             let known = project.connections.keys().map(String::as_str);
@@ -99,11 +128,13 @@ fn config(context: &mut Context<'_>, model: &Model, sink: &SinkBlock) -> Option<
             context.findings.push(model.origin.mark("sink.connection", finding));
             return None;
         };
-        merged.extend(connection.config.iter().map(|(key, value)| (key.as_str(), (value, false))));
+        merged.extend(
+            connection.config.iter().map(|(key, value)| (key.as_str(), (value, Place::Connection(connection)))),
+        );
     }
-    merged.extend(sink.config.iter().map(|(key, value)| (key.as_str(), (value, true))));
-    let mut config = BTreeMap::new();
-    for (key, (value, own)) in merged {
+    merged.extend(sink.config.iter().map(|(key, value)| (key.as_str(), (value, Place::Sink))));
+    let (mut config, mut places) = (BTreeMap::new(), HashMap::new());
+    for (key, (value, place)) in merged {
         let text = match value {
             Value::String(text) => Some(text.clone()),
             Value::Bool(flag) => Some(flag.to_string()),
@@ -113,13 +144,13 @@ fn config(context: &mut Context<'_>, model: &Model, sink: &SinkBlock) -> Option<
         let Some(text) = text.filter(|_| !key.trim().is_empty()) else {
             let message =
                 format!("config key '{key}' of sink '{}' must hold a string, a number or a boolean", model.name);
-            let field = if own { format!("sink.config.{key}") } else { "sink.connection".to_owned() };
-            context.findings.push(model.origin.mark(&field, Diagnostic::new(Code::E501ParseError, message)));
+            context.findings.push(place.mark(model, key, Diagnostic::new(Code::E501ParseError, message)));
             return None;
         };
         config.insert(key.to_owned(), text);
+        places.insert(key, place);
     }
-    Some(config)
+    Some((config, places))
 }
 
 /// Mask policies as single message transforms, behind those that the author wrote.
