@@ -1010,8 +1010,8 @@ fn versions_follow_each_other() {
     check(&[
         Case {
             code: Code::W217VersionGap,
-            body: "models:\n  - {name: m, version: §3}\n",
-            fix: ("version: 3", "version: 1"),
+            body: "models:\n  - {name: m, version: 1}\n  - {name: m, version: §3, topic: {name: n}}\n",
+            fix: ("version: 3", "version: 2"),
         },
         Case {
             code: Code::E118DuplicateVersion,
@@ -1019,6 +1019,9 @@ fn versions_follow_each_other() {
             fix: ("version: 1, topic", "version: 2, topic"),
         },
     ]);
+    assert_eq!(codes(&document("models:\n  - {name: m, version: 7}\n")), []);
+    let two = "models:\n  - {name: m, version: 1}\n  - {name: m, version: 2, topic: {name: n}}\n";
+    assert_eq!(codes(&document(two)), [Code::E103DuplicateName]);
 }
 
 #[test]
@@ -1059,7 +1062,8 @@ sources:
   - {name: unused, topic: u}
   - {name: unused, topic: v}
 models:
-  - {name: m, key: x, columns: [{name: y}], version: 2}
+  - {name: m, key: x, columns: [{name: y}], version: 1}
+  - {name: m, topic: {name: n}, owner: o, version: 3}
 tests:
   - {name: t, model: nowhere, type: schema}
 exposures:
@@ -1067,6 +1071,7 @@ exposures:
 ",
     );
     let first = [
+        Code::E103DuplicateName,
         Code::E103DuplicateName,
         Code::E107TestModelNotFound,
         Code::E108ExposureModelNotFound,

@@ -1,4 +1,5 @@
-//! Pass 12: versions of models.
+//! Pass 12: versions of models. A name is one model (E103), so a number alone says nothing about others; only where a name is
+//! declared several times are the numbers compared, to say what is wrong with them.
 
 use std::collections::HashMap;
 
@@ -32,7 +33,8 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     }
     for model in &ctx.project.models {
         let Some(version) = model.version.filter(|version| *version > 1) else { continue };
-        if !first.contains_key(&(model.name.as_str(), version - 1)) {
+        let has_older = first.keys().any(|(name, older)| *name == model.name && *older < version);
+        if has_older && !first.contains_key(&(model.name.as_str(), version - 1)) {
             let message = format!("Model '{}' has version {version} and no version {}", model.name, version - 1);
             findings.push(model.origin.mark("version", Diagnostic::new(Code::W217VersionGap, message)));
         }
