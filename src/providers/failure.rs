@@ -21,6 +21,8 @@ impl fmt::Display for Identity {
     }
 }
 
+const TOPIC_ALREADY_EXISTS: i16 = 36;
+
 /// The code of a definite refusal, as its protocol gives it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Reply {
@@ -183,6 +185,31 @@ impl ProviderFailure {
         }
     }
 
+    /// Whether planning again would be the remedy, had no operation begun.
+    pub fn outdates_the_plan(&self) -> bool {
+        match self {
+            Self::Conflict { .. }
+            | Self::CannotReducePartitions { .. }
+            | Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => true,
+            Self::Config { .. }
+            | Self::ConfigInvalid { .. }
+            | Self::Tls { .. }
+            | Self::Auth { .. }
+            | Self::Unreachable
+            | Self::Timeout
+            | Self::Protocol { .. }
+            | Self::Unreadable { .. }
+            | Self::TooLarge
+            | Self::Ambiguous { .. }
+            | Self::Unsupported { .. }
+            | Self::NotFound
+            | Self::Rejected { .. }
+            | Self::Aborted { .. }
+            | Self::Uncertain { .. }
+            | Self::Partial { .. } => false,
+        }
+    }
+
     /// What the server itself said, when it said something.
     pub fn vendor_text(&self) -> Option<&VendorText> {
         match self {
@@ -229,6 +256,9 @@ impl ProviderFailure {
                 Some("Kafka cannot take partitions away: declare at least as many as the topic has")
             }
             Self::Conflict { .. } => Some("plan again: the live resource changed after the plan was made"),
+            Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => {
+                Some("plan again: the topic was created after the live topics were read")
+            }
             Self::Uncertain { .. } | Self::Aborted { uncertain: true } | Self::Partial { .. } => {
                 Some("look at the live resource before anything else is changed, then recover the operation")
             }

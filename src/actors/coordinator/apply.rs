@@ -79,6 +79,12 @@ impl Apply {
                     // The lock is still held: the action failed, the lock did not.
                     diagnostic.code = Code::E407DeployError;
                 }
+                if failure.outdates_the_plan() {
+                    diagnostic = diagnostic.suggest(
+                        "the live resource changed after the plan was made; this operation now waits for recovery, and until \
+                         it is resolved nothing can be planned or applied here: see `streamt state status`",
+                    );
+                }
                 let diagnostic = diagnostic.operation(self.intent.operation_id);
                 self.errors.push(diagnostic.clone());
                 self.lists.errors.push(ActionFailure { label: work.label.clone(), diagnostic });

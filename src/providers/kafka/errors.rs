@@ -58,7 +58,6 @@ fn of_code(code: ErrorCode, message: &str, secrets: &[Secret]) -> ProviderFailur
         | ErrorCode::UnknownTopicId
         | ErrorCode::GroupIdNotFound
         | ErrorCode::ResourceNotFound => ProviderFailure::NotFound,
-        ErrorCode::TopicAlreadyExists => ProviderFailure::Conflict { what: "the topic exists already" },
         ErrorCode::UnsupportedVersion => ProviderFailure::Unsupported { what: "a Kafka API that this needs" },
         // The broker may still finish what it gave up waiting for.
         ErrorCode::RequestTimedOut => ProviderFailure::Timeout,

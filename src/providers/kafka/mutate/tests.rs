@@ -141,7 +141,9 @@ async fn a_member_that_exists_is_refused_and_the_others_stay_created() {
     let guard = HandGuard::default();
     assert!(matches!(created(&kafka, &guard, &["b"]).await[..], [Ok(_)]));
     let outcome = created(&kafka, &guard, &["a", "b", "c"]).await;
-    assert!(matches!(outcome[..], [Ok(_), Err(ProviderFailure::Conflict { .. }), Ok(_)]), "{outcome:?}");
+    let [Ok(_), Err(refused @ ProviderFailure::Rejected { .. }), Ok(_)] = &outcome[..] else { panic!("{outcome:?}") };
+    assert!(refused.outdates_the_plan() && !refused.may_have_effect());
+    assert!(refused.to_string().starts_with("refused (TOPIC_ALREADY_EXISTS)"), "{refused}");
     assert_eq!(broker.request_count(ApiKey::DeleteTopics), 0);
 }
 
