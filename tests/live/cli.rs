@@ -274,8 +274,52 @@ fn a_state_directory_that_cannot_be_used_stops_apply_before_any_change() {
     let (workspace, prefix) = workspace("statedir", ORDERS);
     workspace.write(".streamt", "a file where a directory belongs");
     let run = workspace.run("apply -o json").exits(1);
-    assert_eq!(run.errors()[0].0, "E411_STATE_INVALID");
+    assert_eq!(run.errors()[0].0, "E420_STATE_BACKEND_UNAVAILABLE");
     std::fs::remove_file(workspace.path(".streamt")).unwrap();
     let plan = workspace.run("plan -o json").exits(0).json();
     assert_eq!(plan["data"]["creates"], 2, "{prefix}: nothing had been created");
+}
+
+/// Four records in partition 0 of a topic, of which a group has read one.
+fn consumed(topic: &str, group: &str) {
+    use krafka::admin::{AlterConsumerGroupOffsetsOptions, TopicPartition};
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    runtime.block_on(async {
+        let raw = krafka::Kafka::builder(service("STREAMT_TEST_KAFKA")).connect().await.expect("Kafka answers");
+        let producer = raw.producer().build().await.expect("a producer");
+        for _ in 0..4 {
+            let _ = producer.send(krafka::Record::new(topic, "value").partition(0)).await.expect("sent");
+        }
+        let offsets = [(TopicPartition::new(topic.to_owned(), 0), 1)];
+        raw.admin()
+            .alter_consumer_group_offsets(group, offsets, AlterConsumerGroupOffsetsOptions::default())
+            .await
+            .expect("committed");
+    });
+}
+
+#[test]
+fn status_counts_records_and_shows_how_far_each_group_is() {
+    let (workspace, prefix) = workspace("lag", ORDERS);
+    let (topic, group) = (format!("{prefix}.orders"), format!("{prefix}-billing"));
+    let before = workspace.run("status --lag -o json").exits(0).json();
+    assert_eq!(before["data"]["topics"][0]["message_count"], serde_json::Value::Null);
+    workspace.run("apply").exits(0);
+    consumed(&topic, &group);
+    let plain = workspace.run("status -o json").exits(0).json();
+    assert!(plain["data"]["topics"][0].get("message_count").is_none(), "{plain}");
+    let status = workspace.run("status --lag --consumer-groups -o json").exits(0).json();
+    assert_eq!(status["data"]["topics"][0]["message_count"], 4, "{status}");
+    let own: Vec<_> = status["data"]["consumer_groups"].as_array().unwrap().iter().collect();
+    assert_eq!(own.len(), 1, "a group without offsets on these topics is left out: {status}");
+    let partitions = serde_json::json!([{"partition": 0, "current_offset": 1, "end_offset": 4, "lag": 3}]);
+    assert_eq!(
+        *own[0],
+        serde_json::json!({"group_id": group, "topics": [{"topic": topic, "total_lag": 3, "partitions": partitions}]})
+    );
+    let text = workspace.run("status --lag --consumer-groups").exits(0).stdout;
+    let row = |start: &str| text.lines().filter(|line| line.starts_with(start)).next_back().map(str::to_owned).unwrap();
+    let words = |line: String| line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(words(row(&topic)), ["0", "1", "4", "3"], "{text}");
+    assert!(text.contains("MESSAGES") && text.contains(&format!("Consumer group {group}\n")), "{text}");
 }

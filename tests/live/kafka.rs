@@ -3,7 +3,7 @@
 use streamt::codes::Code;
 use streamt::compiler::artifact::TopicArtifact;
 use streamt::planner::observation::{EvidenceStatus, TopicObservation};
-use streamt::providers::kafka::{ConfigRead, CreatedTopic, GROUP, Groups, TopicUpdate};
+use streamt::providers::kafka::{ConfigRead, CreatedTopic, GROUP, Groups, OffsetAt, TopicUpdate};
 use streamt::providers::{Identity, KafkaClient, ProviderFailure};
 
 use crate::support::{Open, clean_up, ctx, kafka, topic, unique, variable};
@@ -42,7 +42,8 @@ async fn a_created_topic_is_observed_exactly_as_declared() {
     let bare = kafka.observe_topics(&ctx(), std::slice::from_ref(&name), ConfigRead::None).await.expect("metadata");
     assert!(bare[&name].exists && bare[&name].config.is_empty());
     let again = create(&kafka, &declared).await;
-    assert!(matches!(again, Err(ProviderFailure::Conflict { .. })), "{again:?}");
+    let again = again.expect_err("a topic is created once");
+    assert!(matches!(again, ProviderFailure::Rejected { .. }) && again.outdates_the_plan(), "{again:?}");
     clean_up([name]).await;
 }
 
@@ -155,8 +156,33 @@ async fn the_lag_of_a_group_is_what_it_has_not_committed() {
     let lags: Vec<(&str, u64)> = evidence.groups[&name].iter().map(|lag| (lag.group_id.as_str(), lag.lag)).collect();
     assert_eq!(lags, [(group.as_str(), 3)]);
 
+    let at = evidence.groups[&name][0].partitions[0];
+    assert_eq!((at.partition, at.committed, at.end, at.lag()), (0, 2, Some(5), Some(3)));
+
     let unconsumed = unique("unconsumed");
     let evidence = kafka.consumer_lag(&ctx(), std::slice::from_ref(&unconsumed), &Groups::List(vec![group])).await;
     assert_eq!(evidence.groups[&unconsumed], []);
+    clean_up([name]).await;
+}
+
+#[tokio::test]
+async fn offsets_are_read_at_both_ends_and_what_does_not_exist_is_told_apart() {
+    use krafka::admin::{DeleteRecordsOptions, TopicPartition};
+    let (kafka, name, absent) = (kafka().await, unique("offsets"), unique("absent"));
+    create(&kafka, &topic(&name, 2, &[])).await.expect("created");
+    let raw = krafka::Kafka::builder(variable("STREAMT_TEST_KAFKA")).connect().await.expect("Kafka answers");
+    let producer = raw.producer().build().await.expect("a producer");
+    for _ in 0..4 {
+        let _ = producer.send(krafka::Record::new(&name, "value").partition(1)).await.expect("sent");
+    }
+    let before = [(TopicPartition::new(name.clone(), 1), 3)];
+    raw.admin().delete_records(before, DeleteRecordsOptions::default()).await.expect("deleted");
+    let partitions = [(name.clone(), 0), (name.clone(), 1), (absent.clone(), 0)].into();
+    for (at, expected) in [(OffsetAt::Beginning, [0, 3]), (OffsetAt::End, [0, 4])] {
+        let offsets = kafka.offsets(&ctx(), &partitions, at).await.expect("read");
+        let found: Vec<i64> = (0..2).map(|number| *offsets[&(name.clone(), number)].as_ref().expect("there")).collect();
+        assert_eq!(found, expected, "{at:?}");
+        assert_eq!(offsets[&(absent.clone(), 0)], Err(ProviderFailure::NotFound));
+    }
     clean_up([name]).await;
 }

@@ -83,9 +83,7 @@ impl StateDir {
         match rustix::fs::openat(parent, name, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(fd)),
             Err(Errno::NOENT) if !create => Ok(None),
-            Err(Errno::LOOP | Errno::NOTDIR) => Err(StateError::invalid(format!(
-                "{label} is not a directory of its own (a symbolic link is not followed)"
-            ))),
+            Err(Errno::LOOP | Errno::NOTDIR) => Err(no_directory(parent, name, label)),
             Err(errno) => Err(unavailable("open", label, errno)),
         }
     }
@@ -283,6 +281,21 @@ fn not_regular(name: &str) -> StateError {
 }
 
 /// E420 in our own words; nothing was written.
+/// A link could lead to another project's state, which is not acceptable; anything else is merely in the way.
+fn no_directory(parent: &OwnedFd, name: &str, label: &str) -> StateError {
+    let kind =
+        rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileType::from_raw_mode(stat.st_mode));
+    match kind {
+        Ok(FileType::Symlink) | Err(_) => {
+            StateError::invalid(format!("{label} is not a directory of its own (a symbolic link is not followed)"))
+        }
+        Ok(_) => {
+            StateError::unavailable(format!("{label} is in the way: the state is kept in a directory of that name"))
+                .suggest("move it away; nothing was changed, so run the command again")
+        }
+    }
+}
+
 pub fn unavailable(verb: &str, what: &str, errno: Errno) -> StateError {
     let (why, remedy) = match errno {
         Errno::NOSPC | Errno::DQUOT => {

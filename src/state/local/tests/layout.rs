@@ -139,6 +139,15 @@ fn symbolic_links_and_things_that_are_no_files_are_refused() {
         symlink(&moved, &path).unwrap();
         assert_eq!(refused(&store), Code::E411StateInvalid, "{directory}");
     }
+    for in_the_way in [".streamt", ".streamt/state"] {
+        let (project, store) = project();
+        let path = project.path().join(in_the_way);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "mine").unwrap();
+        let error = store.read_snapshot(&address()).unwrap_err();
+        assert_eq!(error.code(), Code::E420StateBackendUnavailable, "{in_the_way}: {error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    }
     let (project, store) = project();
     std::fs::create_dir_all(file(&project, "")).unwrap();
     symlink(outside.path().join("lock"), file(&project, ".prod.json.lock")).unwrap();
