@@ -69,6 +69,8 @@ fn options_that_exclude_each_other_are_e711() {
         "--initial-offset latest",
         "--docker-network a --executor flink",
         "--schema-registry http://localhost",
+        "--no-schema-registry",
+        "--no-schema-registry --template minimal",
         other.as_str(),
         "--project-name a/b",
         "--kafka kafka://localhost:9092",

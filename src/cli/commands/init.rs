@@ -212,8 +212,10 @@ fn options(args: &InitArgs, template: Template, directory: &Path) -> Result<Temp
     if let Some((option, _)) = runner_only.iter().find(|(_, given)| *given && !streams) {
         return Err(invalid(format!("{option} belongs to --executor kafka_streams"), "Leave it out"));
     }
-    if args.schema_registry.is_some() && template != Template::Quickstart {
-        return Err(invalid("--schema-registry belongs to --template quickstart", "Leave it out"));
+    let quickstart_only =
+        [("--schema-registry", args.schema_registry.is_some()), ("--no-schema-registry", args.no_schema_registry)];
+    if let Some((option, _)) = quickstart_only.iter().find(|(_, given)| *given && template != Template::Quickstart) {
+        return Err(invalid(format!("{option} belongs to --template quickstart"), "Leave it out"));
     }
     match args.runner_image.as_deref() {
         None if streams => {
@@ -373,7 +375,10 @@ fn text(args: &InitArgs, template: Template, data: &InitData) -> Doc {
     doc.blank();
     match template {
         Template::Flink | Template::MultiEnv => {
-            doc.line("The SQL model runs on Flink: deploying it needs a reachable Flink SQL Gateway.");
+            doc.line(
+                "The SQL model runs on Flink, which this version does not deploy: an online plan of it ends in E221.",
+            );
+            doc.line("For a project that applies today, start from `streamt init --template quickstart`.");
             doc.line("The source raw_events is external: streamt reads its declaration and never creates the topic.");
             doc.line(
                 "validate, compile --dry-run and plan --offline read files only; they prove no running processor.",
