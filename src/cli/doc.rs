@@ -204,8 +204,12 @@ fn render_table(out: &mut String, header: &[String], rows: &[Vec<String>], colou
         }
     }
     let is_number = |cell: &String| cell == "-" || (!cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit()));
-    let numeric: Vec<bool> =
-        (0..widths.len()).map(|column| rows.iter().all(|row| row.get(column).is_none_or(is_number))).collect();
+    let numeric: Vec<bool> = (0..widths.len())
+        .map(|column| {
+            let mut cells = rows.iter().filter_map(|row| row.get(column));
+            cells.clone().any(|cell| cell != "-") && cells.all(is_number)
+        })
+        .collect();
     let join = |row: &[String]| {
         let cells = row.iter().zip(&widths).zip(&numeric).map(|((cell, width), numeric)| match numeric {
             true => format!("{cell:>width$}"),

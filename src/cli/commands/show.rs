@@ -232,37 +232,49 @@ fn exposure(exposure: &Exposure) -> Value {
 /// Key by key; SQL as a block, lists of maps one a line.
 fn text(data: &Map<String, Value>) -> Doc {
     let mut doc = Doc::new();
-    let word = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
-    };
     let (kind, name) = (word(&data["resource_type"]), word(&data["name"]));
     doc.heading(format!("{kind} {name}"));
-    for (key, value) in data.iter().skip(2) {
+    fields(&mut doc, 2, data.iter().skip(2));
+    doc
+}
+
+fn word(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+fn fields<'a>(doc: &mut Doc, indent: usize, map: impl Iterator<Item = (&'a String, &'a Value)>) {
+    let margin = " ".repeat(indent);
+    for (key, value) in map {
         match value {
             Value::Null => {}
             Value::Array(items) if items.is_empty() => {}
             Value::String(sql) if key == "sql" || key == "compiled_sql" => {
-                doc.line(format!("  {key}:")).text(4, sql.trim_end().to_owned());
+                doc.line(format!("{margin}{key}:")).text(indent + 2, sql.trim_end().to_owned());
             }
             Value::Array(items) if items.iter().all(Value::is_string) => {
-                doc.line(format!("  {key}: {}", items.iter().map(word).collect::<Vec<_>>().join(", ")));
+                doc.line(format!("{margin}{key}: {}", items.iter().map(word).collect::<Vec<_>>().join(", ")));
             }
             Value::Array(items) => {
-                doc.line(format!("  {key}:"));
+                doc.line(format!("{margin}{key}:"));
                 for item in items {
-                    doc.line(format!("    - {}", flat(item)));
+                    doc.line(format!("{margin}  - {}", flat(item)));
                 }
             }
+            Value::Object(map) if map.values().any(|part| part.is_array() || part.is_object()) => {
+                doc.line(format!("{margin}{key}:"));
+                fields(doc, indent + 2, map.iter());
+            }
             Value::Object(_) => {
-                doc.line(format!("  {key}: {}", flat(value)));
+                doc.line(format!("{margin}{key}: {}", flat(value)));
             }
             Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                doc.line(format!("  {key}: {}", word(value)));
+                doc.line(format!("{margin}{key}: {}", word(value)));
             }
         }
     }
-    doc
 }
 
 fn flat(value: &Value) -> String {

@@ -51,20 +51,22 @@ pub fn run(context: &Context, args: &StateStatusArgs) -> CmdResult {
 
 fn text(data: &StatusData, resources: usize) -> Doc {
     let mut doc = Doc::new();
-    doc.pairs(
-        0,
-        [
-            ("backend", data.backend.to_owned()),
-            ("address", data.address.clone()),
-            ("state", format!("{}, serial {}, {resources} resources", data.state_status, data.state_serial)),
-            ("checksum", data.state_checksum.clone()),
-        ],
-    );
     let operation = &data.operation_status;
-    match operation.status {
-        Status::Clear => {
-            doc.line("operation: none pending");
+    let mut rows = vec![("backend", data.backend.to_owned()), ("address", data.address.clone())];
+    match (data.state_status, resources) {
+        ("absent", _) => rows.push(("state", "absent: nothing has been applied yet".to_owned())),
+        (status, count) => {
+            let noun = if count == 1 { "resource" } else { "resources" };
+            rows.push(("state", format!("{status}, serial {}, {count} {noun}", data.state_serial)));
+            rows.push(("checksum", data.state_checksum.clone()));
         }
+    }
+    if operation.status == Status::Clear {
+        rows.push(("operation", "none pending".to_owned()));
+    }
+    doc.pairs(0, rows);
+    match operation.status {
+        Status::Clear => {}
         Status::InProgress | Status::RecoveryRequired => {
             let id = operation.operation_id.map(|id| id.to_string()).unwrap_or_default();
             let status =

@@ -72,8 +72,12 @@ struct StatusData {
     observation_scope: &'static str,
     external_resources: Vec<ExternalRow>,
     source_topics: Vec<SourceRow>,
+    /// With `--consumer-groups`; null when they could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    consumer_groups: Option<Vec<GroupRow>>,
+    consumer_groups: Option<Option<Vec<GroupRow>>>,
+    /// Every group was read.
+    #[serde(skip)]
+    groups_complete: bool,
 }
 
 #[derive(Serialize)]
@@ -257,7 +261,12 @@ fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
     (count > 0).then(|| {
         Diagnostic::new(
             Code::W147ObservationIncomplete,
-            format!("{count} Flink jobs, connectors, Gateway rules or runner jobs are not looked at by this version"),
+            match count {
+                1 => "1 Flink job, connector, Gateway rule or runner job is not looked at by this version".to_owned(),
+                _ => format!(
+                    "{count} Flink jobs, connectors, Gateway rules or runner jobs are not looked at by this version"
+                ),
+            },
         )
     })
 }
@@ -298,7 +307,7 @@ fn assemble(
             }
         }
     }
-    let schemas: Vec<SchemaRow> = (scope.schemas.iter())
+    let mut schemas: Vec<SchemaRow> = (scope.schemas.iter())
         .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
         .collect();
     let observed =
@@ -317,6 +326,8 @@ fn assemble(
         let message = format!("The consumer groups are not complete: {reason}");
         warnings.push(Diagnostic::new(Code::W147ObservationIncomplete, message));
     }
+    schemas.sort_by(|a, b| a.subject.cmp(&b.subject));
+    topics.sort_by(|a, b| a.name.cmp(&b.name));
     let healthy = topics.iter().all(|topic| topic.status == TopicStatus::Ok)
         && schemas.iter().all(|schema| schema.exists == Some(true))
         && sources.iter().all(|source| !args.include_external || source.exists == Some(true));
@@ -330,7 +341,8 @@ fn assemble(
         observation_scope: if args.include_external { "managed_and_external" } else { "managed" },
         external_resources: external,
         source_topics: sources,
-        consumer_groups: args.consumer_groups.then(|| consumers.as_ref().map(group_rows).unwrap_or_default()),
+        consumer_groups: args.consumer_groups.then(|| consumers.as_ref().map(group_rows)),
+        groups_complete: consumers.as_ref().is_some_and(|evidence| evidence.status == EvidenceStatus::Verified),
     };
     (data, errors, healthy)
 }
@@ -431,6 +443,9 @@ fn existence(exists: Option<bool>) -> &'static str {
 fn text(data: &StatusData) -> Doc {
     let mut doc = Doc::new();
     doc.heading(format!("Project {}", data.project));
+    if data.schemas.is_empty() && data.topics.is_empty() {
+        doc.line("No topic or schema to look at.");
+    }
     if !data.schemas.is_empty() {
         doc.blank().table(
             &["SCHEMA", "STATUS", "VERSION", "TYPE"],
@@ -484,7 +499,10 @@ fn text(data: &StatusData) -> Doc {
                 .collect(),
         );
     }
-    for group in data.consumer_groups.iter().flatten() {
+    if data.groups_complete && data.consumer_groups.iter().flatten().all(Vec::is_empty) {
+        doc.blank().line("No consumer group has committed offsets on these topics.");
+    }
+    for group in data.consumer_groups.iter().flatten().flatten() {
         doc.blank().heading(format!("Consumer group {}", group.group_id));
         let mut rows = Vec::new();
         for topic in &group.topics {
