@@ -85,7 +85,7 @@ fn interrupted(signal: Signal) -> Failure {
 
 /// A plan that could not be made.
 fn failed(failure: crate::messages::operation::Failure) -> Failure {
-    let mut failed = Failure::from(failure.diagnostics);
+    let mut failed = Failure::from(failure.diagnostics).warn(failure.warnings);
     if let Some(saved) = failure.saved {
         failed = failed.data(&serde_json::json!({ "plan_file": saved.display().to_string() }));
     }

@@ -109,7 +109,8 @@ fn transient_text(command: &str, event: &OperationEvent) -> Option<(String, bool
     match event {
         OperationEvent::WaitingForLock { remaining } => Some((waiting(*remaining), true)),
         OperationEvent::Observing { provider, resources } => {
-            Some((format!("{command}: reading {resources} resources from {}", provider.as_str()), true))
+            let noun = if *resources == 1 { "resource" } else { "resources" };
+            Some((format!("{command}: reading {resources} {noun} from {}", provider.as_str()), true))
         }
         OperationEvent::Validating => Some((format!("{command}: asking the broker"), true)),
         OperationEvent::ActionStarted { index, total, label, verb } => {

@@ -18,5 +18,8 @@ pub fn ask(context: &Context, question: &str) -> Option<String> {
     console::write_stderr(question);
     let mut answer = String::new();
     let read = BufReader::new(terminal.take(LIMIT)).read_line(&mut answer).ok()?;
+    if read == 0 {
+        console::write_stderr("\n");
+    }
     (read > 0).then(|| answer.trim_end_matches(['\r', '\n']).to_owned())
 }

@@ -337,6 +337,7 @@ pub struct ApplyOutcome {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Failure {
     pub diagnostics: Diagnostics,
+    pub warnings: Diagnostics,
     pub signal: Option<Signal>,
     /// The plan file that stands although the command failed afterwards.
     pub saved: Option<PathBuf>,
@@ -344,7 +345,7 @@ pub struct Failure {
 
 impl From<Diagnostics> for Failure {
     fn from(diagnostics: Diagnostics) -> Self {
-        Self { diagnostics, signal: None, saved: None }
+        Self { diagnostics, warnings: Diagnostics::new(), signal: None, saved: None }
     }
 }
 

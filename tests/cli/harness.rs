@@ -86,6 +86,11 @@ impl Workspace {
 }
 
 impl Run {
+    /// A run of which a shell script printed stdout and exit code.
+    pub fn new(exit: i32, stdout: String) -> Self {
+        Self { exit, stdout, stderr: String::new(), line: "streamt, in a script".to_owned() }
+    }
+
     pub fn of(line: &str, output: Output) -> Self {
         Self {
             exit: output.status.code().unwrap_or(-1),

@@ -9,3 +9,6 @@ mod explain;
 mod init;
 mod licences;
 mod project;
+mod refusals;
+mod safety;
+mod terminal;

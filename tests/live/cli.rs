@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use crate::harness::Workspace;
 
-fn service(name: &str) -> String {
+pub fn service(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run `make test`, or `make services` and export what it prints"))
 }
 
 /// A project with names of its own on the shared services.
-fn workspace(test: &str, models: &str) -> (Workspace, String) {
+pub fn workspace(test: &str, models: &str) -> (Workspace, String) {
     let prefix = format!("cli-{test}-{}", uuid::Uuid::new_v4().simple());
     let yaml = format!(
         "apiVersion: streamt.dev/v1alpha1
@@ -27,7 +27,7 @@ models:
     (Workspace::project(&yaml), prefix)
 }
 
-const ORDERS: &str = "  - name: orders
+pub const ORDERS: &str = "  - name: orders
     description: Orders
     topic: {name: PREFIX.orders, partitions: 2, replication_factor: 1, config: {retention.ms: 86400000}}
     schema:
@@ -36,13 +36,13 @@ const ORDERS: &str = "  - name: orders
       definition: '{\"type\": \"record\", \"name\": \"Order\", \"fields\": [{\"name\": \"id\", \"type\": \"string\"}]}'
 ";
 
-fn edit(workspace: &Workspace, from: &str, to: &str) {
+pub fn edit(workspace: &Workspace, from: &str, to: &str) {
     let text = std::fs::read_to_string(workspace.path("stream_project.yml")).unwrap();
     assert!(text.contains(from), "{from}");
     workspace.write("stream_project.yml", &text.replace(from, to));
 }
 
-/// SAF-001 SAF-028
+/// SAF-001 SAF-028 LIM-020
 #[test]
 fn a_project_is_applied_twice_drifts_and_is_repaired() {
     let (workspace, prefix) = workspace("life", ORDERS);
@@ -71,8 +71,11 @@ fn a_project_is_applied_twice_drifts_and_is_repaired() {
     assert_eq!(status["data"]["topics"][0]["status"], "DRIFT");
     assert_eq!(workspace.run("diff --detailed-exitcode").exits(2).exit, 2);
     edit(&workspace, "partitions: 2", "partitions: 1");
-    let blocked = workspace.run("apply -o json").exits(1);
-    assert_eq!(blocked.errors()[0].0, "E417_SAFETY_BLOCKED");
+    for flags in ["", "--force", "--dry-run", "--confirm"] {
+        let blocked = workspace.run(&format!("apply {flags} -o json")).exits(1);
+        assert_eq!(blocked.errors()[0].0, "E417_SAFETY_BLOCKED", "{flags}");
+        assert_eq!(blocked.json()["data"]["safety_blockers"][0]["code"], "kafka_partition_reduction");
+    }
     assert_eq!(workspace.run("plan --detailed-exitcode").exits(3).exit, 3);
 }
 
@@ -110,7 +113,7 @@ fn what_the_broker_refuses_reaches_the_user_and_leaves_nothing() {
     }
 }
 
-/// SAF-012: the marker of a killed apply blocks the next one, and the state stays readable.
+/// SAF-030 LIM-024: the marker of a killed apply blocks the next one, and the state stays readable.
 #[test]
 fn a_killed_apply_blocks_the_next_one() {
     let models: String = (0..120)
@@ -227,7 +230,7 @@ fn an_incompatible_schema_is_blocked() {
 }
 
 /// A registry that answers every request with the same bytes.
-fn registry(reply: Vec<u8>) -> String {
+pub fn registry(reply: Vec<u8>) -> String {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

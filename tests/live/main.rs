@@ -6,9 +6,16 @@ mod harness;
 
 mod cli;
 mod coordinator;
+mod disk;
 mod estate;
+mod external;
 mod kafka;
+mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
+mod payments;
+mod refusals;
 mod registry;
+mod reviewed;
+mod schema_checks;
 mod support;

@@ -12,7 +12,7 @@ use streamt::providers::{ProviderFailure, RegistryClient};
 
 use crate::support::{Open, ctx, ownership, unique, variable};
 
-fn registry() -> RegistryClient {
+pub fn registry() -> RegistryClient {
     let runtime = SchemaRegistryRuntime {
         url: variable("STREAMT_TEST_REGISTRY"),
         auth: BasicAuth::default(),
@@ -22,11 +22,11 @@ fn registry() -> RegistryClient {
     RegistryClient::new(&runtime, Path::new("/")).expect("a client")
 }
 
-fn record(name: &str, fields: Value) -> Value {
+pub fn record(name: &str, fields: Value) -> Value {
     json!({"type": "record", "name": name, "fields": fields})
 }
 
-fn artifact(subject: &str, schema_type: SchemaType, schema: Value) -> SchemaArtifact {
+pub fn artifact(subject: &str, schema_type: SchemaType, schema: Value) -> SchemaArtifact {
     SchemaArtifact {
         subject: subject.to_owned(),
         schema,
@@ -43,7 +43,7 @@ async fn observe(registry: &RegistryClient, subject: &str) -> SchemaObservation 
 }
 
 /// Registers against what is live, as a plan would have it.
-async fn register(registry: &RegistryClient, artifact: &SchemaArtifact) -> Result<Registered, ProviderFailure> {
+pub async fn register(registry: &RegistryClient, artifact: &SchemaArtifact) -> Result<Registered, ProviderFailure> {
     let current = observe(registry, &artifact.subject).await;
     let next = registry.next_version(&ctx(), &artifact.subject).await.expect("a number");
     registry.register(&ctx(), &Open, &current, artifact, Some(next), false).await

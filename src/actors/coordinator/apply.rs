@@ -66,7 +66,14 @@ impl Apply {
             | StateErrorKind::RecoveryRequired(_) => true,
             StateErrorKind::LockLost | StateErrorKind::UnknownCommit | StateErrorKind::ReleaseAfterCommit => false,
         };
-        self.errors.push(error.diagnostic());
+        let diagnostic = error.diagnostic();
+        self.errors.push(match (self.begun, held) {
+            // The store speaks of its own step; here earlier steps stand.
+            (true, true) => diagnostic.suggest(
+                "the operation began and did not finish: remove the cause, then read `streamt state status`; repeat nothing until then",
+            ),
+            (_, _) => diagnostic,
+        });
         Event::StepFailed { held }
     }
 

@@ -165,7 +165,12 @@ impl Driver {
 
     fn failure(&self, diagnostics: Diagnostics) -> Failure {
         let interrupted = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::E903Interrupted);
-        Failure { diagnostics, signal: self.control.cancel.signal().filter(|_| interrupted), saved: None }
+        Failure {
+            diagnostics,
+            warnings: self.warnings.clone(),
+            signal: self.control.cancel.signal().filter(|_| interrupted),
+            saved: None,
+        }
     }
 
     pub(super) async fn apply(mut self, request: ApplyRequest) -> ApplyOutcome {

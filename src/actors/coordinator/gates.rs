@@ -158,7 +158,8 @@ impl Driver {
     fn enter(&mut self, snapshot: &Snapshot) -> Result<(), Stop> {
         snapshot.ensure_clear()?;
         if let Some(file) = &self.store.file {
-            let text = format!("the ownership state is kept in a local file only: {}", file.display());
+            let text =
+                format!("the ownership state is kept in a local file, unsuitable for shared CI: {}", file.display());
             self.warnings.push(
                 Diagnostic::new(Code::W106LocalStateOnly, text)
                     .suggest("share it through one place where applies run, or keep state in PostgreSQL"),

@@ -159,7 +159,13 @@ fn strict_error(warnings: usize) -> Diagnostic {
 fn finish(args: &ValidateArgs, verdict: Verdict) -> CmdResult {
     let strict_failure = args.strict && !verdict.warnings.is_empty();
     if !verdict.errors.is_empty() {
-        let mut data = json!({ "environment": verdict.environment, "valid": false });
+        let findings = |found: &Diagnostics| found.iter().map(Finding::of).collect::<Vec<_>>();
+        let mut data = json!({
+            "environment": verdict.environment,
+            "valid": false,
+            "errors": findings(&verdict.errors),
+            "warnings": findings(&verdict.warnings),
+        });
         if let Some(checks) = &verdict.checks {
             data["schema_checks"] = json!(checks);
         }

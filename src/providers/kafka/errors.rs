@@ -17,13 +17,13 @@ pub fn classify(error: &KrafkaError, secrets: &[Secret]) -> ProviderFailure {
             true => ProviderFailure::Tls { what: HANDSHAKE },
             false => ProviderFailure::Unreachable,
         },
-        KrafkaError::Auth { source, .. } => {
-            let cause = source.as_ref().and_then(Error::source);
-            match cause.is_some_and(is_tls_error) {
-                true => ProviderFailure::Tls { what: HANDSHAKE },
-                false => ProviderFailure::Auth { text: None },
-            }
+        KrafkaError::Auth { source: None, message } => {
+            ProviderFailure::Auth { text: said_by_the_broker(message).and_then(|said| at_border(said, secrets)) }
         }
+        KrafkaError::Auth { source: Some(source), .. } => match source.source().is_some_and(is_tls_error) {
+            true => ProviderFailure::Tls { what: HANDSHAKE },
+            false => ProviderFailure::Auth { text: None },
+        },
         KrafkaError::Timeout { .. } => ProviderFailure::Timeout,
         KrafkaError::Protocol { kind: ProtocolErrorKind::UnknownApiVersion, .. } => {
             ProviderFailure::Unsupported { what: "a Kafka API that this needs" }
@@ -43,7 +43,7 @@ fn of_code(code: ErrorCode, message: &str, secrets: &[Secret]) -> ProviderFailur
     let text = || {
         // Without a message of the broker's the client repeats the code's name, which the reply already shows.
         let said = (message != format!("{code:?}")).then_some(message);
-        said.and_then(|said| VendorText::at_border(said, &secrets.iter().collect::<Vec<_>>()))
+        said.and_then(|said| at_border(said, secrets))
     };
     match code {
         ErrorCode::TopicAuthorizationFailed
@@ -72,6 +72,15 @@ fn of_code(code: ErrorCode, message: &str, secrets: &[Secret]) -> ProviderFailur
             text: text(),
         },
     }
+}
+
+/// The broker's words in a client's account of a failed login, whose own part names endpoints.
+fn said_by_the_broker(message: &str) -> Option<&str> {
+    message.rsplit_once("SaslAuthenticationFailed - ").map(|(_, said)| said)
+}
+
+fn at_border(said: &str, secrets: &[Secret]) -> Option<VendorText> {
+    VendorText::at_border(said, &secrets.iter().collect::<Vec<_>>())
 }
 
 /// The protocol's name of a code, for example `INVALID_CONFIG`.
@@ -125,6 +134,18 @@ mod tests {
         let error = KrafkaError::broker(ErrorCode::InvalidConfig, "bad value hunter2-9");
         let failure = classify(&error, &[Secret::new("hunter2-9")]);
         assert!(failure.diagnostic("x").message.ends_with("bad value <redacted>"));
+    }
+
+    /// SEC-004: the client's part of the message names the endpoint.
+    #[test]
+    fn a_refused_login_is_told_in_the_brokers_words_alone() {
+        let client =
+            "could not connect to any of [broker.test:9092]: SASL authentication failed: SaslAuthenticationFailed - ";
+        let error = KrafkaError::auth(format!("{client}Invalid username or password"));
+        let shown = classify(&error, &[]).diagnostic("Kafka: reading topics");
+        assert_eq!(shown.message, "Kafka: reading topics was not authorized: Invalid username or password");
+        let silent = KrafkaError::auth("could not connect to any of [broker.test:9092]");
+        assert_eq!(classify(&silent, &[]).diagnostic("x").message, "x was not authorized");
     }
 
     #[test]

@@ -27,7 +27,7 @@ const WRITE: Duration = Duration::from_secs(10);
 /// More for each topic of a group: the controller writes them one after the other.
 const WRITE_PER_TOPIC: Duration = Duration::from_millis(100);
 /// How long a confirmed change is waited for in what brokers tell.
-const SETTLE: Duration = Duration::from_secs(10);
+const SETTLE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(200);
 
 type Refusals = BTreeMap<Identity, ProviderFailure>;
