@@ -250,7 +250,9 @@ impl ProviderFailure {
                 Some("check the ssl_* settings of the runtime block, and that the host name is the certificate's")
             }
             Self::Auth { .. } => Some("check the credentials of the runtime block and the rights of that principal"),
-            Self::Unreachable => Some("check the address in the runtime block and that the service is running"),
+            Self::Unreachable => Some(
+                "check address and protocol (security_protocol, http or https) in the runtime block and that the service is running",
+            ),
             Self::Timeout => Some("check that the service is healthy, then run the command again"),
             Self::CannotReducePartitions { .. } => {
                 Some("Kafka cannot take partitions away: declare at least as many as the topic has")

@@ -144,7 +144,7 @@ fn at_most_256_removals_are_declared() {
     assert_eq!(removals(257).run("validate -o json").exits(1).errors()[0].0, "E501_PARSE_ERROR");
 }
 
-/// LIM-001 LIM-017 LIM-019: no way around the project file.
+/// LIM-001: no way around the project file.
 #[test]
 fn there_is_no_command_that_deletes() {
     let workspace = removal("");
@@ -160,7 +160,7 @@ fn there_is_no_command_that_deletes() {
     }
 }
 
-/// SEC-001 SEC-003 SEC-005 SEC-012: a credential at a place where it does not belong is refused and not repeated.
+/// SEC-001 SEC-003 SEC-012: a credential at a place where it does not belong is refused and not repeated.
 #[test]
 fn a_refused_credential_is_not_repeated() {
     let text = format!(

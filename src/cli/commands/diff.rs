@@ -221,3 +221,17 @@ fn text(data: &DiffData) -> Doc {
     }
     doc
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_that_failed_for_no_known_reason_is_e523_and_a_known_reason_stays() {
+        let of = |code| unreadable(Diagnostic::new(code, "reading topics failed")).errors.iter().next().unwrap().code;
+        assert_eq!(of(Code::E407DeployError), Code::E523DiffObservationFailed);
+        for known in [Code::E404AuthFailed, Code::E405SslError, Code::E406ConnectionRefused, Code::E208MissingConfig] {
+            assert_eq!(of(known), known);
+        }
+    }
+}
