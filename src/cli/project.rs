@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
 use crate::compiler::resolve::resolve;
-use crate::compiler::{Compiled, Dag, ResolvedModel, compile};
+use crate::compiler::{self, Compiled, Dag, ResolvedModel};
 use crate::project::{DiskFs, EnvironmentInput, Project, Unset, load};
 use crate::validate::validate;
 
@@ -44,21 +44,35 @@ pub fn open(context: &Context, args: &ProjectArgs) -> Result<Opened, Failure> {
 
 /// Validates and compiles what was opened. The errors of all passes come together; warnings are in the order of the passes.
 pub fn checked(opened: Opened) -> Result<(Arc<Compiled>, Diagnostics), Failure> {
-    let mut warnings = opened.warnings;
-    let findings = validate(&opened.project);
-    let failed = findings.has_errors();
-    let (errors, more): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
-    merge(&mut warnings, more);
-    if failed {
-        return Err(Failure::new(errors).warn(warnings));
-    }
-    match compile(opened.project) {
+    let mut warnings = validated(opened.warnings, &opened.project)?;
+    match compiler::compile(opened.project) {
         Ok(compiled) => {
             merge(&mut warnings, compiled.warnings.iter().cloned());
             Ok((Arc::new(compiled), warnings))
         }
         Err(findings) => Err(Failure::from(findings).warn(warnings)),
     }
+}
+
+/// The findings of [`checked`], for those who need no artifacts: digests cost more than everything else.
+pub fn findings(opened: Opened) -> Result<Diagnostics, Failure> {
+    let mut warnings = validated(opened.warnings, &opened.project)?;
+    match compiler::check(opened.project) {
+        Ok(more) => {
+            merge(&mut warnings, more);
+            Ok(warnings)
+        }
+        Err(findings) => Err(Failure::from(findings).warn(warnings)),
+    }
+}
+
+/// What loading and validation warn of.
+fn validated(mut warnings: Diagnostics, project: &Project) -> Result<Diagnostics, Failure> {
+    let findings = validate(project);
+    let failed = findings.has_errors();
+    let (errors, more): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
+    merge(&mut warnings, more);
+    if failed { Err(Failure::new(errors).warn(warnings)) } else { Ok(warnings) }
 }
 
 /// Adds what is not there yet: two passes may report the same finding.

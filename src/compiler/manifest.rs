@@ -48,20 +48,52 @@ impl<'a> Manifest<'a> {
     /// that a large project needs no second copy of its manifest.
     pub fn checksum(&self) -> Result<Checksum, CanonicalError> {
         let mut digest = Sha256::new();
-        digest.update(b"{\"artifacts\":");
-        digest.update(&redacted(self.artifacts)?);
-        digest.update(b",\"dag\":");
+        digest.update(b"{\"artifacts\":{");
+        self.digest_artifacts(&mut digest)?;
+        digest.update(b"},\"dag\":");
         digest.update(&redacted(self.dag)?);
+        digest.update(b",");
         list(&mut digest, "exposures", &self.project.exposures.iter().collect::<Vec<_>>(), declared_exposure)?;
+        digest.update(b",");
         list(&mut digest, "models", &self.models, declared_model)?;
         digest.update(b",\"project\":");
         digest.update(&redacted(&self.project.name)?);
+        digest.update(b",");
         list(&mut digest, "sources", &self.sources, declared)?;
+        digest.update(b",");
         list(&mut digest, "tests", &self.tests, declared)?;
         digest.update(b",\"version\":");
         digest.update(&redacted(&self.version())?);
         digest.update(b"}");
         Ok(Checksum::of_digest(digest.finalize().into()))
+    }
+
+    /// The members of the artifacts, sorted by key.
+    fn digest_artifacts(&self, digest: &mut Sha256) -> Result<(), CanonicalError> {
+        let artifacts = self.artifacts;
+        if !artifacts.connector_removals.is_empty() {
+            all(digest, "connector_removals", &artifacts.connector_removals)?;
+            digest.update(b",");
+        }
+        all(digest, "connectors", &artifacts.connectors)?;
+        digest.update(b",");
+        all(digest, "flink_jobs", &artifacts.flink_jobs)?;
+        if !artifacts.gateway_rule_removals.is_empty() {
+            digest.update(b",");
+            all(digest, "gateway_rule_removals", &artifacts.gateway_rule_removals)?;
+        }
+        digest.update(b",");
+        all(digest, "gateway_rules", &artifacts.gateway_rules)?;
+        if !artifacts.kafka_streams_jobs.is_empty() {
+            digest.update(b",");
+            all(digest, "kafka_streams_jobs", &artifacts.kafka_streams_jobs)?;
+        }
+        digest.update(b",");
+        all(digest, "schemas", &artifacts.schemas)?;
+        digest.update(b",");
+        all(digest, "test_jobs", &artifacts.test_jobs)?;
+        digest.update(b",");
+        all(digest, "topics", &artifacts.topics)
     }
 
     /// The document with its time of compilation, RFC 3339 with six fraction digits.
@@ -97,7 +129,37 @@ impl Serialize for Document<'_> {
         map.serialize_entry("tests", &Each(tests, declared))?;
         map.serialize_entry("exposures", &Each(&project.exposures.iter().collect::<Vec<_>>(), declared_exposure))?;
         map.serialize_entry("dag", dag)?;
-        map.serialize_entry("artifacts", &hidden(*artifacts).map_err(S::Error::custom)?)?;
+        map.serialize_entry("artifacts", &Hidden(artifacts))?;
+        map.end()
+    }
+}
+
+/// The artifacts with sensitive values hidden, in the order of their own form.
+struct Hidden<'a>(&'a Artifacts);
+
+impl Serialize for Hidden<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        fn each<T>(items: &[T]) -> Vec<&T> {
+            items.iter().collect()
+        }
+        let artifacts = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("schemas", &Each(&each(&artifacts.schemas), declared))?;
+        map.serialize_entry("topics", &Each(&each(&artifacts.topics), declared))?;
+        map.serialize_entry("flink_jobs", &Each(&each(&artifacts.flink_jobs), declared))?;
+        map.serialize_entry("test_jobs", &Each(&each(&artifacts.test_jobs), declared))?;
+        map.serialize_entry("connectors", &Each(&each(&artifacts.connectors), declared))?;
+        map.serialize_entry("gateway_rules", &Each(&each(&artifacts.gateway_rules), declared))?;
+        if !artifacts.kafka_streams_jobs.is_empty() {
+            map.serialize_entry("kafka_streams_jobs", &Each(&each(&artifacts.kafka_streams_jobs), declared))?;
+        }
+        if !artifacts.connector_removals.is_empty() {
+            map.serialize_entry("connector_removals", &Each(&each(&artifacts.connector_removals), declared))?;
+        }
+        if !artifacts.gateway_rule_removals.is_empty() {
+            map.serialize_entry("gateway_rule_removals", &Each(&each(&artifacts.gateway_rule_removals), declared))?;
+        }
         map.end()
     }
 }
@@ -130,13 +192,18 @@ fn redacted<T: Serialize>(value: &T) -> Result<Vec<u8>, CanonicalError> {
 /// Items converted at once: enough to keep every core busy, few enough to keep memory flat.
 const BATCH: usize = 512;
 
+fn all<T: Serialize + Sync>(digest: &mut Sha256, key: &str, items: &[T]) -> Result<(), CanonicalError> {
+    list(digest, key, &items.iter().collect::<Vec<_>>(), declared)
+}
+
+/// One member whose value is a list.
 fn list<T: Sync>(
     digest: &mut Sha256,
     key: &str,
     items: &[&T],
     convert: fn(&T) -> Result<Value, CanonicalError>,
 ) -> Result<(), CanonicalError> {
-    digest.update(format!(",\"{key}\":["));
+    digest.update(format!("\"{key}\":["));
     for (index, batch) in items.chunks(BATCH).enumerate() {
         let texts: Result<Vec<Vec<u8>>, CanonicalError> = batch
             .par_iter()

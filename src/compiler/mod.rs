@@ -112,6 +112,27 @@ fn bound(project: &Project, connector: &ConnectorArtifact) -> ConnectorArtifact 
 /// Compiles the whole project. Errors carry E1xx, E2xx, E427 or E501 and the place of the declaration; all of one step are
 /// returned together. Warnings of a compilation that fails come with its errors.
 pub fn compile(project: Arc<Project>) -> Result<Compiled, Diagnostics> {
+    assemble(project)?.seal()
+}
+
+/// The findings of a compilation, without its digests: the errors of [`compile`], or its warnings but W231, which says
+/// nothing against the project.
+pub fn check(project: Arc<Project>) -> Result<Diagnostics, Diagnostics> {
+    assemble(project).map(|unsealed| unsealed.warnings)
+}
+
+/// A compilation but for its digests.
+struct Unsealed {
+    project: Arc<Project>,
+    artifacts: Artifacts,
+    dag: Dag,
+    models: Vec<ResolvedModel>,
+    warnings: Diagnostics,
+    /// The topics that tests asked for, and by which test.
+    topics_of_tests: BTreeMap<String, usize>,
+}
+
+fn assemble(project: Arc<Project>) -> Result<Unsealed, Diagnostics> {
     refuse_errors(unique::check_names(&project))?;
     let (models, findings) = resolve::resolve(&project);
     refuse_errors(findings)?;
@@ -123,21 +144,30 @@ pub fn compile(project: Arc<Project>) -> Result<Compiled, Diagnostics> {
     artifacts.topics = topics::compile(&mut context, &order);
     artifacts.connectors = connectors::compile(&mut context, &order);
     artifacts.gateway_rules = gateway::compile(&mut context, &order);
-    let not_compiled = not_compiled(&mut context, &order);
     unique::check_artifacts(&mut context, &artifacts, &models);
     let topics_of_tests = topics::compile_for_tests(&mut context, &mut artifacts.topics);
     artifacts.connector_removals = connectors::removals(&mut context, &artifacts.connectors);
     artifacts.gateway_rule_removals = gateway::removals(&mut context);
 
     let warnings = refuse_errors(context.findings)?;
-    let sealed = seal(&project, &dag, &artifacts, &topics_of_tests);
-    let (resources, manifest_checksum) = sealed.map_err(|CanonicalError| {
-        Diagnostics::from(Diagnostic::new(
-            Code::E119CompileFailed,
-            "the manifest holds a value that has no canonical form",
-        ))
-    })?;
-    Ok(Compiled { project, artifacts, dag, models, manifest_checksum, warnings, not_compiled, resources })
+    Ok(Unsealed { project, artifacts, dag, models, warnings, topics_of_tests })
+}
+
+impl Unsealed {
+    fn seal(self) -> Result<Compiled, Diagnostics> {
+        let Self { project, artifacts, dag, models, mut warnings, topics_of_tests } = self;
+        let left_out = left_out(&project, &dag, &models);
+        warnings.extend(left_out.iter().map(LeftOut::warning));
+        let not_compiled = left_out.iter().map(|left_out| (left_out.kind, left_out.name.to_owned())).collect();
+        let sealed = seal(&project, &dag, &artifacts, &topics_of_tests);
+        let (resources, manifest_checksum) = sealed.map_err(|CanonicalError| {
+            Diagnostics::from(Diagnostic::new(
+                Code::E119CompileFailed,
+                "the manifest holds a value that has no canonical form",
+            ))
+        })?;
+        Ok(Compiled { project, artifacts, dag, models, manifest_checksum, warnings, not_compiled, resources })
+    }
 }
 
 fn refuse_errors(findings: Diagnostics) -> Result<Diagnostics, Diagnostics> {
@@ -155,25 +185,47 @@ fn cycle(project: &Project, path: &[String]) -> Diagnostics {
     }
 }
 
-/// Models in topological order, then tests, whose process needs SQL that this version does not write. Never silent: W231.
-fn not_compiled(context: &mut Context<'_>, order: &[&str]) -> Vec<(Kind, String)> {
+/// A process whose artifact needs SQL that this version does not write.
+struct LeftOut<'a> {
+    kind: Kind,
+    /// For a sentence: `Flink job of model 'x'`.
+    what: &'static str,
+    name: &'a str,
+    rest: &'static str,
+    origin: &'a Origin,
+}
+
+impl LeftOut<'_> {
+    fn warning(&self) -> Diagnostic {
+        let message = format!("the {} '{}' is not compiled by this version{}", self.what, self.name, self.rest);
+        self.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message))
+    }
+}
+
+/// Models in topological order, then tests.
+fn left_out<'a>(project: &'a Project, dag: &Dag, models: &'a [ResolvedModel]) -> Vec<LeftOut<'a>> {
+    let names = resolve::Names::of(project);
     let mut missing = Vec::new();
-    for name in order {
-        let (Some(resolved), Some(model)) = (context.resolved(name), context.names.model(name)) else { continue };
-        let (kind, what) = match resolved.process {
-            Some(Process::Flink) => (Kind::FlinkJob, "Flink job"),
-            Some(Process::KafkaStreams) => (Kind::KafkaStreamsJob, "Kafka Streams job"),
+    for name in dag.order().unwrap_or_default() {
+        let Some(model) = names.model(name) else { continue };
+        let resolved = models.binary_search_by(|resolved| resolved.name.as_str().cmp(name)).map(|index| &models[index]);
+        let (kind, what) = match resolved.ok().and_then(|resolved| resolved.process) {
+            Some(Process::Flink) => (Kind::FlinkJob, "Flink job of model"),
+            Some(Process::KafkaStreams) => (Kind::KafkaStreamsJob, "Kafka Streams job of model"),
             Some(Process::Gateway | Process::Connect) | None => continue,
         };
-        let message = format!("the {what} of model '{name}' is not compiled by this version; its topic and schema are");
-        context.findings.push(model.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message)));
-        missing.push((kind, (*name).to_owned()));
+        missing.push(LeftOut {
+            kind,
+            what,
+            name: &model.name,
+            rest: "; its topic and schema are",
+            origin: &model.origin,
+        });
     }
-    for test in &context.project.tests {
+    for test in &project.tests {
         if test.test_type == TestType::Continuous && topics::has_condition(&test.assertions) {
-            let message = format!("the Flink job of test '{}' is not compiled by this version", test.name);
-            context.findings.push(test.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message)));
-            missing.push((Kind::FlinkJob, test.name.clone()));
+            let (kind, what) = (Kind::FlinkJob, "Flink job of test");
+            missing.push(LeftOut { kind, what, name: &test.name, rest: "", origin: &test.origin });
         }
     }
     missing

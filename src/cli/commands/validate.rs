@@ -94,13 +94,8 @@ fn judge(context: &Context, args: &ValidateArgs, opened: Opened) -> Result<Verdi
     };
     let project = opened.project.clone();
     let environment = project.environment.requested().map(str::to_owned);
-    let (mut errors, mut warnings) = match project::checked(opened) {
-        // That this version leaves a process out says nothing against the project; compile and plan report it.
-        Ok((_, warnings)) => {
-            let judged: Vec<_> =
-                warnings.into_iter().filter(|warning| warning.code != Code::W231ArtifactNotCompiled).collect();
-            (Diagnostics::new(), Diagnostics::from(judged))
-        }
+    let (mut errors, mut warnings) = match project::findings(opened) {
+        Ok(warnings) => (Diagnostics::new(), warnings),
         Err(failure) => (failure.errors, failure.warnings),
     };
     let checks = match args.check_schemas && errors.is_empty() {
