@@ -28,7 +28,9 @@ const WRITE: Duration = Duration::from_secs(10);
 const WRITE_PER_TOPIC: Duration = Duration::from_millis(100);
 /// How long a confirmed change is waited for in what brokers tell.
 const SETTLE: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(200);
+/// The wait between two looks at what is not yet visible: it doubles from the first to the longest.
+const FIRST_POLL: Duration = Duration::from_millis(10);
+const LONGEST_POLL: Duration = Duration::from_millis(200);
 
 type Refusals = BTreeMap<Identity, ProviderFailure>;
 
@@ -150,23 +152,26 @@ impl KafkaClient {
     async fn leaders(&self, ctx: &Ctx, names: &[String]) -> BTreeMap<String, String> {
         let end = Instant::now() + SETTLE;
         let mut ids = BTreeMap::new();
-        let mut pending: Vec<String> = names.to_vec();
+        let mut pending: BTreeSet<String> = names.iter().cloned().collect();
+        let mut poll = FIRST_POLL;
         while !pending.is_empty() {
-            if let Ok(described) = self.describe(ctx, &pending).await {
+            let asked: Vec<String> = pending.iter().cloned().collect();
+            if let Ok(described) = self.describe(ctx, &asked).await {
                 for (name, description) in described {
                     let Some(description) = description else { continue };
                     let led = !description.partitions.is_empty()
                         && description.partitions.iter().all(|partition| partition.leader.is_some());
                     if led {
-                        pending.retain(|other| *other != name);
+                        pending.remove(&name);
                         ids.extend(topic_id(&description).map(|id| (name, id)));
                     }
                 }
             }
-            if pending.is_empty() || Instant::now() + POLL >= end.min(ctx.deadline) {
+            if pending.is_empty() || Instant::now() + poll >= end.min(ctx.deadline) {
                 break;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(poll).await;
+            poll = LONGEST_POLL.min(poll * 2);
         }
         ids
     }
@@ -220,12 +225,14 @@ impl KafkaClient {
     /// observation does not show it as missing. What cannot be read in time changes nothing about the confirmation.
     async fn settle(&self, ctx: &Ctx, name: &String, visible: impl Fn(&TopicObservation) -> bool) {
         let end = Instant::now() + SETTLE;
+        let mut poll = FIRST_POLL;
         while Instant::now() < end.min(ctx.deadline) {
             let observed = self.observe_topics(ctx, std::slice::from_ref(name), ConfigRead::Strict).await;
             if observed.is_err() || observed.is_ok_and(|topics| topics.get(name).is_some_and(&visible)) {
                 return;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(poll).await;
+            poll = LONGEST_POLL.min(poll * 2);
         }
     }
 
