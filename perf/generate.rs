@@ -1,6 +1,6 @@
-//! Projects of any size that look like real ones: a tenth of the nodes are sources, models come in files of 25, every model
-//! has columns, config and an owner, every fifth has a contract, every tenth a test. With SQL, every second model selects from
-//! a source or from the model before it.
+//! Projects of any size that look like real ones: a source for every ten models, models in files of 25, every model
+//! has columns, config and an owner, every fifth has a contract, every tenth a test, and every source a reader. With SQL,
+//! every second model selects from a source or from the model before it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -57,12 +57,17 @@ pub fn project(shape: &Shape<'_>, directory: &Path) -> Result<(), Failure> {
             index * 10
         )
     })?;
-    write_files(directory, "exposures", models / 50, |index| {
-        format!(
+    let exposures = models / 50;
+    write_files(directory, "exposures", exposures, |index| {
+        let mut text = format!(
             "  - name: app_{index:05}\n    type: application\n    role: consumer\n    owner: team-{}\n    consumer_group: app-{index:05}\n    consumes:\n      - ref: model_{:05}\n",
             index % 9,
             index * 50
-        )
+        );
+        for source in (index..sources).step_by(exposures) {
+            let _ = writeln!(text, "      - source: source_{source:05}");
+        }
+        text
     })
 }
 

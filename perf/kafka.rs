@@ -1,11 +1,15 @@
 //! The bare calls that commands are measured against: one client, the least requests that give the same answer.
 
+use std::time::Duration;
+
 use krafka::Kafka;
 use krafka::admin::{ConfigResource, NewTopic};
 
 use crate::Failure;
 
 const CHUNK: usize = 500;
+/// After a delete the broker removes logs in the background; what is measured next must not pay for it.
+const SETTLED: Duration = Duration::from_secs(5);
 
 fn run<F: Future<Output = Result<(), Failure>>>(work: F) -> Result<(), Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
@@ -36,8 +40,8 @@ pub fn describe(servers: &str, prefix: &str, count: &str) -> Result<(), Failure>
     })
 }
 
-/// Creates the topics in one request.
-pub fn create(servers: &str, prefix: &str, count: &str) -> Result<(), Failure> {
+/// Creates the topics in one request; with `led`, waits until every partition has a leader, as an apply does.
+pub fn create(servers: &str, prefix: &str, count: &str, led: bool) -> Result<(), Failure> {
     let names = names(prefix, count)?;
     run(async {
         let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
@@ -53,6 +57,17 @@ pub fn create(servers: &str, prefix: &str, count: &str) -> Result<(), Failure> {
         for outcome in admin.create_topics(topics, Default::default()).await?.into_values() {
             outcome?;
         }
+        let mut pending = if led { names } else { Vec::new() };
+        while !pending.is_empty() {
+            let described = admin.describe_topics(&pending, Default::default()).await?;
+            let leads = |name: &String| {
+                described.get(name).and_then(|topic| topic.as_ref().ok()).is_some_and(|topic| {
+                    !topic.partitions.is_empty() && topic.partitions.iter().all(|part| part.leader.is_some())
+                })
+            };
+            pending.retain(|name| !leads(name));
+            tokio::time::sleep(Duration::from_millis(if pending.is_empty() { 0 } else { 20 })).await;
+        }
         Ok(())
     })
 }
@@ -63,9 +78,13 @@ pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
         let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
         let mut names = admin.list_topics(Default::default()).await?;
         names.retain(|name| name.starts_with(prefix));
+        if names.is_empty() {
+            return Ok(());
+        }
         for outcome in admin.delete_topics(&names, Default::default()).await?.into_values() {
             outcome?;
         }
+        tokio::time::sleep(SETTLED).await;
         Ok(())
     })
 }

@@ -18,7 +18,7 @@ const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT]
        perf time RUNS -- COMMAND...
        perf pair RUNS -- COMMAND... --- COMMAND...
        perf describe HOST:PORT PREFIX COUNT
-       perf create HOST:PORT PREFIX COUNT
+       perf create HOST:PORT PREFIX COUNT [--led]
        perf delete HOST:PORT PREFIX";
 
 fn main() -> ExitCode {
@@ -68,7 +68,8 @@ fn run(words: &[&str]) -> Result<(), Failure> {
             Ok(())
         }
         ["describe", servers, prefix, count] => kafka::describe(servers, prefix, count),
-        ["create", servers, prefix, count] => kafka::create(servers, prefix, count),
+        ["create", servers, prefix, count] => kafka::create(servers, prefix, count, false),
+        ["create", servers, prefix, count, "--led"] => kafka::create(servers, prefix, count, true),
         ["delete", servers, prefix] => kafka::delete(servers, prefix),
         _ => Err(USAGE.into()),
     }
