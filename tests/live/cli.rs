@@ -321,7 +321,7 @@ fn status_counts_records_and_shows_how_far_each_group_is() {
         serde_json::json!({"group_id": group, "topics": [{"topic": topic, "total_lag": 3, "partitions": partitions}]})
     );
     let text = workspace.run("status --lag --consumer-groups").exits(0).stdout;
-    let row = |start: &str| text.lines().filter(|line| line.starts_with(start)).next_back().map(str::to_owned).unwrap();
+    let row = |start: &str| text.lines().rfind(|line| line.starts_with(start)).map(str::to_owned).unwrap();
     let words = |line: String| line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!(words(row(&topic)), ["0", "1", "4", "3"], "{text}");
     assert!(text.contains("MESSAGES") && text.contains(&format!("Consumer group {group}\n")), "{text}");
