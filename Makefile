@@ -23,7 +23,7 @@ test-offline: ## The tests that need no service, in seconds
 	cargo test --locked --lib --test cli
 
 services: ## Start the services of the tests and leave them running
-	$(SERVICES) up kafka kafka-3 registry
+	$(SERVICES) up kafka kafka-3 registry postgres-14 postgres-18
 
 services-down: ## Stop them
 	$(SERVICES) down
