@@ -10,6 +10,7 @@ use crate::project::model::DeploymentState;
 use crate::state::error::StateError;
 use crate::state::local::LocalStore;
 use crate::state::model::StateAddress;
+use crate::state::postgres::{self, Credential, PostgresStore, Target};
 use crate::state::store::{Snapshot, StateBackend};
 
 /// A store, the address of the project's environment in it, and how long to wait for its lock.
@@ -24,24 +25,40 @@ pub(crate) struct Opened {
 
 /// E420, E411. Nothing is read yet.
 pub(crate) fn open(project: &Project) -> Result<Opened, StateError> {
-    let (store, address, lock_timeout) = local(project)?;
-    let file = project.root.join(".streamt/state").join(format!("{}.json", address.environment));
-    Ok(Opened { backend: Arc::new(store), address, lock_timeout, file: Some(file) })
+    match &project.deployment_state {
+        DeploymentState::Local { lock_timeout } => {
+            let address = LocalStore::address(&project.name, &project.environment.name)?;
+            let file = project.root.join(".streamt/state").join(format!("{}.json", address.environment));
+            Ok(Opened {
+                backend: Arc::new(LocalStore::new(&project.root)?),
+                address,
+                lock_timeout: Duration::from_secs(u64::from(*lock_timeout)),
+                file: Some(file),
+            })
+        }
+        DeploymentState::Postgres(state) => {
+            let target = Target::new(state, &project.state_variables, &project.root, Credential::Writer)?;
+            Ok(Opened {
+                backend: Arc::new(PostgresStore::new(target)),
+                address: postgres::address(state, &project.name, &project.environment.name),
+                lock_timeout: Duration::from_secs(u64::from(state.lock_timeout)),
+                file: None,
+            })
+        }
+    }
 }
 
 /// An advisory view, without the lock. E420, E411.
 pub(crate) fn read(project: &Project) -> Result<Snapshot, StateError> {
-    let (store, address, _) = local(project)?;
-    store.read_snapshot(&address)
-}
-
-fn local(project: &Project) -> Result<(LocalStore, StateAddress, Duration), StateError> {
     match &project.deployment_state {
-        DeploymentState::Local { lock_timeout } => {
+        DeploymentState::Local { .. } => {
             let address = LocalStore::address(&project.name, &project.environment.name)?;
-            Ok((LocalStore::new(&project.root)?, address, Duration::from_secs(u64::from(*lock_timeout))))
+            LocalStore::new(&project.root)?.read_snapshot(&address)
         }
-        DeploymentState::Postgres(_) => Err(StateError::unavailable("this version keeps state in local files only")
-            .suggest("remove the deployment_state block, or use a version that supports PostgreSQL state")),
+        DeploymentState::Postgres(state) => {
+            let target = Target::new(state, &project.state_variables, &project.root, Credential::Writer)?;
+            let address = postgres::address(state, &project.name, &project.environment.name);
+            PostgresStore::new(target).read_snapshot(&address)
+        }
     }
 }

@@ -144,7 +144,9 @@ pub enum DocsCommand {
 
 #[derive(Debug, Subcommand)]
 pub enum StateCommand {
+    Init(commands::state_init::StateInitArgs),
     Status(commands::state_status::StateStatusArgs),
+    LockStatus(commands::state_lock_status::StateLockStatusArgs),
 }
 
 impl Command {
@@ -167,7 +169,9 @@ impl Command {
             Self::Envs(EnvsCommand::Show(_)) => "envs show",
             Self::Envs(EnvsCommand::Diff(_)) => "envs diff",
             Self::Docs(DocsCommand::Schema(_)) => "docs schema",
+            Self::State(StateCommand::Init(_)) => "state init",
             Self::State(StateCommand::Status(_)) => "state status",
+            Self::State(StateCommand::LockStatus(_)) => "state lock-status",
             Self::Explain(_) => "explain",
             Self::Completion(_) => "completion",
             Self::Version(_) => "version",

@@ -75,6 +75,8 @@ fn run(context: &Context, command: Command) -> CmdResult {
         Command::Envs(EnvsCommand::Show(args)) => commands::envs::show(context, &args),
         Command::Envs(EnvsCommand::Diff(args)) => commands::envs::diff(context, &args),
         Command::Docs(DocsCommand::Schema(args)) => commands::docs_schema::run(context, &args),
+        Command::State(StateCommand::Init(args)) => commands::state_init::run(context, &args),
+        Command::State(StateCommand::LockStatus(args)) => commands::state_lock_status::run(context, &args),
         Command::State(StateCommand::Status(args)) => commands::state_status::run(context, &args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Completion(args) => commands::completion::run(&args),

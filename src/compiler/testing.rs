@@ -29,6 +29,7 @@ pub fn project(name: &str) -> Project {
         runtime: Runtime::default(),
         runtime_document: Default::default(),
         deployment_state: DeploymentState::Local { lock_timeout: 30 },
+        state_variables: Default::default(),
         defaults: Defaults::default(),
         rules: Rules::default(),
         connector_removals: Vec::new(),

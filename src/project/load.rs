@@ -175,6 +175,11 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
             Diagnostic::new(Code::E501ParseError, "'runtime' is required").suggest("add 'runtime:'"),
         ));
     };
+    let deployment_state = root.deployment_state.unwrap_or_else(decode::local_state);
+    let state_variables = variables
+        .as_ref()
+        .map(|variables| super::model::StateVariables::of(&deployment_state, variables, &input.variables))
+        .unwrap_or_default();
     let project = Project {
         root: fs.root().to_path_buf(),
         name: root.name,
@@ -183,7 +188,8 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
         environment: root.environment.unwrap_or_else(env::single),
         runtime,
         runtime_document,
-        deployment_state: root.deployment_state.unwrap_or_else(decode::local_state),
+        deployment_state,
+        state_variables,
         defaults: root.defaults,
         rules: root.rules,
         connector_removals: root.connector_removals,

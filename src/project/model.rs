@@ -23,6 +23,7 @@ pub struct Project {
     pub runtime: Runtime,
     pub runtime_document: RuntimeDocument,
     pub deployment_state: DeploymentState,
+    pub state_variables: StateVariables,
     pub defaults: Defaults,
     pub rules: Rules,
     pub connector_removals: Vec<ConnectorRemoval>,
@@ -256,6 +257,49 @@ pub struct PostgresState {
     pub writer_dsn_env: Option<String>,
     pub writer_role_env: Option<String>,
     pub schema: String,
+}
+
+/// The values of the variables that [`PostgresState`] names, for whoever connects. `Debug` prints none.
+#[derive(Clone, Default)]
+pub struct StateVariables {
+    values: BTreeMap<String, Secret>,
+    redirecting: Option<&'static str>,
+}
+
+impl StateVariables {
+    /// Variables of a process with which other clients of PostgreSQL replace what a connection string says.
+    const REDIRECTING: [&str; 5] = ["PGHOST", "PGHOSTADDR", "PGPORT", "PGSERVICE", "PGSERVICEFILE"];
+
+    /// `variables` = of the process and of the project's files; `process` = of the process alone.
+    pub fn of(
+        state: &DeploymentState,
+        variables: &BTreeMap<String, String>,
+        process: &BTreeMap<String, String>,
+    ) -> Self {
+        let DeploymentState::Postgres(postgres) = state else { return Self::default() };
+        let names = [Some(&postgres.dsn_env), postgres.writer_dsn_env.as_ref(), postgres.writer_role_env.as_ref()];
+        let values = names
+            .into_iter()
+            .flatten()
+            .filter_map(|name| Some((name.clone(), Secret::new(variables.get(name)?.as_str()))))
+            .collect();
+        Self { values, redirecting: Self::REDIRECTING.into_iter().find(|name| process.contains_key(*name)) }
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Secret> {
+        self.values.get(name)
+    }
+
+    /// The name of a variable of the process that must not be set.
+    pub fn redirecting(&self) -> Option<&'static str> {
+        self.redirecting
+    }
+}
+
+impl std::fmt::Debug for StateVariables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StateVariables(**********)")
+    }
 }
 
 #[derive(Clone, Default, PartialEq, Eq, Debug)]

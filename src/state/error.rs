@@ -46,11 +46,19 @@ pub struct StateError {
     /// Our own words about the cause: a file of the project's state directory, a rule. Never another program's text.
     detail: Option<String>,
     suggestion: Option<&'static str>,
+    /// The step was seen to stand although the lock is lost.
+    stands: bool,
 }
 
 impl StateError {
     pub fn new(kind: StateErrorKind) -> Self {
-        Self { kind, operation_id: None, detail: None, suggestion: None }
+        Self { kind, operation_id: None, detail: None, suggestion: None, stands: false }
+    }
+
+    /// The step that answered with this error was seen to stand.
+    pub fn stands(mut self) -> Self {
+        self.stands = true;
+        self
     }
 
     pub fn unavailable(detail: impl Into<String>) -> Self {
@@ -108,6 +116,7 @@ impl StateError {
         match self.kind {
             StateErrorKind::UnknownCommit => Durable::Unknown,
             StateErrorKind::ReleaseAfterCommit => Durable::Yes,
+            StateErrorKind::LockLost if self.stands => Durable::Yes,
             StateErrorKind::Unavailable
             | StateErrorKind::InvalidState
             | StateErrorKind::Conflict

@@ -10,6 +10,7 @@ pub(crate) mod failpoint;
 pub mod local;
 pub mod model;
 pub mod plan_file;
+pub mod postgres;
 pub mod projection;
 pub mod scalar;
 pub mod step;

@@ -90,6 +90,17 @@ pub trait StateOperation: Send {
     /// clear control and every later operation. E423, E411, E420.
     fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError>;
 
+    /// Calls `lost` once, at once and on any thread, when the store itself learns that the lock is gone. A store that only learns
+    /// by being asked never calls it.
+    fn watch(&mut self, lost: Box<dyn FnOnce() + Send>) {
+        drop(lost);
+    }
+
+    /// How long a call may take before its outcome counts as unknown.
+    fn patience(&self) -> Duration {
+        Duration::from_secs(35)
+    }
+
     /// Gives the lock back, verified. E426 when an operation was committed under it, else E423.
     fn release(self) -> Result<(), StateError>
     where

@@ -11,4 +11,5 @@ mod licences;
 mod project;
 mod refusals;
 mod safety;
+mod state;
 mod terminal;

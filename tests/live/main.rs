@@ -14,6 +14,7 @@ mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
 mod payments;
+mod postgres;
 mod refusals;
 mod registry;
 mod reviewed;

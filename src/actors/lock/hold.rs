@@ -14,9 +14,6 @@ use crate::state::model::StateAddress;
 use crate::state::step;
 use crate::state::store::{Snapshot, StateBackend, StateOperation};
 
-/// How long one durable step may take before its outcome counts as unknown.
-pub const STEP_TIMEOUT: Duration = Duration::from_secs(35);
-
 /// A store of any kind.
 pub trait Backend: Send + Sync {
     fn acquire(
@@ -34,6 +31,8 @@ pub trait Operation: Send {
     fn ensure_ready(&mut self, snapshot: &Snapshot) -> Result<(), StateError>;
     fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError>;
     fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError>;
+    fn watch(&mut self, lost: Box<dyn FnOnce() + Send>);
+    fn patience(&self) -> Duration;
     fn release(self: Box<Self>) -> Result<(), StateError>;
 }
 
@@ -73,6 +72,14 @@ impl<O: StateOperation> Operation for O {
         StateOperation::resolution(self, recovery_operation_id)
     }
 
+    fn watch(&mut self, lost: Box<dyn FnOnce() + Send>) {
+        StateOperation::watch(self, lost);
+    }
+
+    fn patience(&self) -> Duration {
+        StateOperation::patience(self)
+    }
+
     fn release(self: Box<Self>) -> Result<(), StateError> {
         StateOperation::release(*self)
     }
@@ -80,7 +87,11 @@ impl<O: StateOperation> Operation for O {
 
 /// A hold shared with its heartbeat. Nobody waits for it on an arbiter.
 #[derive(Clone)]
-pub struct Shared(Arc<Mutex<Option<Box<dyn Operation>>>>);
+pub struct Shared {
+    operation: Arc<Mutex<Option<Box<dyn Operation>>>>,
+    /// How long its store may take for one call.
+    patience: Duration,
+}
 
 /// What a heartbeat saw.
 pub enum Heartbeat {
@@ -92,7 +103,7 @@ pub enum Heartbeat {
 
 impl Shared {
     pub fn new(operation: Box<dyn Operation>) -> Self {
-        Self(Arc::new(Mutex::new(Some(operation))))
+        Self { patience: operation.patience(), operation: Arc::new(Mutex::new(Some(operation))) }
     }
 
     /// Runs store work where blocking is allowed. Work that panics or never ends counts as `broken`.
@@ -104,13 +115,13 @@ impl Shared {
         let hold = self.clone();
         let job = tokio::task::spawn_blocking(move || {
             // A poisoned hold belongs to work that panicked: what it left behind is not known.
-            let mut hold = hold.0.lock().map_err(|_| StateError::lock_lost())?;
+            let mut hold = hold.operation.lock().map_err(|_| StateError::lock_lost())?;
             match hold.as_mut() {
                 Some(operation) => work(operation.as_mut()),
                 None => Err(StateError::lock_lost()),
             }
         });
-        match tokio::time::timeout(STEP_TIMEOUT, job).await {
+        match tokio::time::timeout(self.patience, job).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(StateError::new(broken)),
         }
@@ -120,10 +131,10 @@ impl Shared {
     pub async fn release(&self) -> Result<(), StateError> {
         let hold = self.clone();
         let job = tokio::task::spawn_blocking(move || {
-            let taken = hold.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let taken = hold.operation.lock().unwrap_or_else(PoisonError::into_inner).take();
             taken.map_or_else(|| Err(StateError::lock_lost()), Operation::release)
         });
-        match tokio::time::timeout(STEP_TIMEOUT, job).await {
+        match tokio::time::timeout(self.patience, job).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(_)) | Err(_) => Err(StateError::lock_lost()),
         }
@@ -132,7 +143,7 @@ impl Shared {
     /// One proof of the lock, unless the hold is in use.
     pub async fn heartbeat(&self, timeout: Duration) -> Heartbeat {
         let hold = self.clone();
-        let job = tokio::task::spawn_blocking(move || match hold.0.try_lock() {
+        let job = tokio::task::spawn_blocking(move || match hold.operation.try_lock() {
             Err(TryLockError::WouldBlock) => Heartbeat::Busy,
             Err(TryLockError::Poisoned(_)) => Heartbeat::Lost,
             Ok(mut hold) => match hold.as_mut().map(|operation| operation.check_lock()) {
@@ -169,7 +180,7 @@ pub fn write(operation: &mut dyn Operation, expected: Snapshot, kind: StepKind) 
     let commits = step.commits;
     let operation_id = Some(step.operation_id);
     let snapshot = operation.execute(step).map_err(|error| error.operation(operation_id))?;
-    let proof = prove(operation).map_err(|error| error.operation(operation_id));
+    let proof = prove(operation).map_err(|error| error.operation(operation_id).stands());
     Ok(Written { snapshot, commits, proof })
 }
 

@@ -34,6 +34,8 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::state::postgres::session::SERVER_RELEASE_MIN;
+
 /// How long the lock is known to be held after a proof was asked for.
 pub const LEASE: Duration = Duration::from_secs(3);
 /// Between two proofs while nothing else proves the lock.
@@ -41,7 +43,11 @@ pub const HEARTBEAT: Duration = Duration::from_millis(500);
 /// How long one proof may take.
 pub const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Between the end of a lease and the earliest moment at which a server may give the lock of an unreachable client away.
+pub const MARGIN: Duration = Duration::from_secs(2);
+
 const _: () = assert!(HEARTBEAT.as_millis() + HEARTBEAT_TIMEOUT.as_millis() <= LEASE.as_millis());
+const _: () = assert!(LEASE.as_millis() + MARGIN.as_millis() <= SERVER_RELEASE_MIN.as_millis());
 
 /// Nanoseconds of the clock that counts suspension, so that a resumed machine finds its lease expired.
 fn boottime_ns() -> u64 {
@@ -101,6 +107,8 @@ pub enum Lost {
     Released,
     /// The lock file is no longer the one that is locked.
     FileReplaced,
+    /// The session that held the lock ended.
+    SessionEnded,
     /// A proof failed or took too long.
     ProofFailed,
     /// A durable step failed in a way that leaves the hold unusable.
@@ -112,13 +120,21 @@ pub enum Lost {
 }
 
 impl Lost {
-    const ALL: [Self; 6] =
-        [Self::Released, Self::FileReplaced, Self::ProofFailed, Self::StepFailed, Self::ActorGone, Self::Abandoned];
+    const ALL: [Self; 7] = [
+        Self::Released,
+        Self::FileReplaced,
+        Self::SessionEnded,
+        Self::ProofFailed,
+        Self::StepFailed,
+        Self::ActorGone,
+        Self::Abandoned,
+    ];
 
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Released => "released",
             Self::FileReplaced => "lock file replaced",
+            Self::SessionEnded => "lock session ended",
             Self::ProofFailed => "proof of the lock failed",
             Self::StepFailed => "durable step failed",
             Self::ActorGone => "lock actor ended",

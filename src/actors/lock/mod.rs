@@ -184,7 +184,17 @@ async fn beat(core: Arc<LeaseCore>, hold: Shared, actor: WeakAddr<LockActor>) {
     }
 }
 
-/// From the heartbeat to its actor; the lease is closed already.
+/// For a store that sees its session end: it closes the lease on the spot, and only then tells the actor.
+fn on_end(core: Arc<LeaseCore>, actor: WeakAddr<LockActor>) -> Box<dyn FnOnce() + Send> {
+    Box::new(move || {
+        core.close(Lost::SessionEnded);
+        if let Some(actor) = actor.upgrade() {
+            actor.do_send(Unproved(Lost::SessionEnded));
+        }
+    })
+}
+
+/// From whoever found the lock lost to its actor; the lease is closed already.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Unproved(Lost);
@@ -230,8 +240,9 @@ impl Handler<Acquire> for LockActor {
             }
         };
         AtomicResponse::new(Box::pin(job.into_actor(self).map(|outcome, actor, context| match outcome {
-            Ok((operation, snapshot, proof)) => {
+            Ok((mut operation, snapshot, proof)) => {
                 let core = LeaseCore::open(actor.epoch, proof);
+                operation.watch(on_end(Arc::clone(&core), context.address().downgrade()));
                 actor.core = Some(Arc::clone(&core));
                 actor.hold = Some(Shared::new(operation));
                 actor.on(Event::Taken, context);

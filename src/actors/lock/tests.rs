@@ -185,7 +185,10 @@ struct Faulty {
     inner: LocalStore,
     step: Fault,
     unproved: Arc<AtomicBool>,
+    watcher: Watcher,
 }
+
+type Watcher = Arc<std::sync::Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
 #[derive(Clone, Copy)]
 enum Fault {
@@ -198,6 +201,7 @@ struct FaultyHold {
     inner: Box<dyn Operation>,
     step: Fault,
     unproved: Arc<AtomicBool>,
+    watcher: Watcher,
 }
 
 impl Backend for Faulty {
@@ -208,7 +212,12 @@ impl Backend for Faulty {
         give_up: &CancellationToken,
     ) -> Result<Box<dyn Operation>, StateError> {
         let inner = Backend::acquire(&self.inner, address, timeout, give_up)?;
-        Ok(Box::new(FaultyHold { inner, step: self.step, unproved: Arc::clone(&self.unproved) }))
+        Ok(Box::new(FaultyHold {
+            inner,
+            step: self.step,
+            unproved: Arc::clone(&self.unproved),
+            watcher: Arc::clone(&self.watcher),
+        }))
     }
 }
 
@@ -244,6 +253,14 @@ impl Operation for FaultyHold {
         self.inner.resolution(recovery_operation_id)
     }
 
+    fn watch(&mut self, lost: Box<dyn FnOnce() + Send>) {
+        *self.watcher.lock().expect("not poisoned") = Some(lost);
+    }
+
+    fn patience(&self) -> Duration {
+        self.inner.patience()
+    }
+
     fn release(self: Box<Self>) -> Result<(), StateError> {
         self.inner.release()
     }
@@ -251,7 +268,7 @@ impl Operation for FaultyHold {
 
 async fn begin_under(fault: Fault) -> (StateErrorKind, bool) {
     let site = Site::new();
-    let store = Faulty { inner: site.store(), step: fault, unproved: Arc::default() };
+    let store = Faulty { inner: site.store(), step: fault, unproved: Arc::default(), watcher: Watcher::default() };
     let actor = LockActor::new(Arc::new(store), site.address.clone(), 1).start();
     let Held { lease, snapshot, .. } = held(&actor).await;
     let error = step(&actor, snapshot, StepKind::Begin(intent(1))).await.expect_err("a fault");
@@ -278,4 +295,30 @@ async fn a_step_without_an_answer_closes_the_lease() {
 #[actix::test]
 async fn a_lock_lost_during_a_step_gives_no_acknowledgement() {
     assert_eq!(begin_under(Fault::LostAfterwards).await, (StateErrorKind::LockLost, false));
+}
+
+/// I1: a store that sees its session end closes the lease on its own thread, before the actor or anybody else hears of it.
+#[actix::test]
+async fn a_session_that_ends_closes_the_lease_before_anybody_is_told() {
+    let site = Site::new();
+    let watcher = Watcher::default();
+    let store = Faulty {
+        inner: site.store(),
+        step: Fault::Answer(StateError::conflict),
+        unproved: Arc::default(),
+        watcher: Arc::clone(&watcher),
+    };
+    let actor = LockActor::new(Arc::new(store), site.address.clone(), 1).start();
+    let Held { lease, snapshot, .. } = held(&actor).await;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    actor.send(Subscribe(Hears(sender).start().recipient())).await.expect("alive");
+    let ended = watcher.lock().expect("not poisoned").take().expect("watched");
+    std::thread::spawn(ended).join().expect("no panic");
+    assert!(!lease.core().is_open() && receiver.try_recv().is_err(), "closed, and nobody was told yet");
+    assert_eq!(lease.core().reason(), Some(Lost::SessionEnded));
+    let error = step(&actor, snapshot, StepKind::Begin(intent(1))).await.expect_err("lost");
+    assert_eq!(error.kind, StateErrorKind::LockLost);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let told = receiver.recv_timeout(Duration::from_secs(1)).expect("told");
+    assert_eq!(told.reason, Lost::SessionEnded);
 }

@@ -15,6 +15,8 @@ pub mod man;
 pub mod plan;
 pub mod review;
 pub mod show;
+pub mod state_init;
+pub mod state_lock_status;
 pub mod state_status;
 pub mod status;
 pub mod validate;

@@ -10,8 +10,13 @@ use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::cli::outcome::{CmdResult, Outcome};
 use crate::cli::project;
+use crate::project::Project;
+use crate::project::model::{DeploymentState, PostgresState};
 use crate::state::control::{OperationStatus, Status};
-use crate::state::store::Revision;
+use crate::state::error::StateError;
+use crate::state::postgres::admin::{self, Address, Version};
+use crate::state::postgres::{self, Credential, Target};
+use crate::state::store::{Revision, Snapshot};
 
 /// Show what is recorded of an environment, and any unfinished operation
 #[derive(Debug, Args)]
@@ -23,44 +28,115 @@ pub struct StateStatusArgs {
 #[derive(Serialize)]
 struct StatusData {
     backend: &'static str,
-    store_id: Uuid,
+    #[serde(flatten)]
+    store: Option<StoreData>,
+    store_id: Option<Uuid>,
     address: String,
     state_status: &'static str,
-    state_serial: u64,
-    state_checksum: String,
-    operation_status: OperationStatus,
+    state_serial: Option<u64>,
+    state_checksum: Option<String>,
+    operation_status: Option<OperationStatus>,
+}
+
+/// What only a PostgreSQL store has.
+#[derive(Serialize)]
+struct StoreData {
+    store_status: &'static str,
+    schema_version: Option<i32>,
+    address_status: &'static str,
+    mutation_status: &'static str,
+    ordinary_state_authority: &'static str,
 }
 
 pub fn run(context: &Context, args: &StateStatusArgs) -> CmdResult {
     let opened = project::open(context, &args.project)?;
-    let snapshot = read_state(&opened.project)?;
-    let present = snapshot.state.revision != Revision::Absent;
-    let operation = snapshot.control.control.status();
-    let data = StatusData {
-        backend: "local",
-        store_id: snapshot.state.store.store_id,
-        address: snapshot.state.address.to_string(),
-        state_status: if present { "present" } else { "absent" },
-        state_serial: snapshot.state.state.serial,
-        state_checksum: snapshot.state.checksum.to_string(),
-        operation_status: operation,
+    let (data, resources) = match &opened.project.deployment_state {
+        DeploymentState::Local { .. } => local(&read_state(&opened.project)?),
+        DeploymentState::Postgres(state) => remote(&opened.project, state).map_err(|error| error.diagnostic())?,
     };
-    let resources = snapshot.state.state.resources.len();
     Ok(Outcome::new(&data, text(&data, resources)).warn(opened.warnings))
+}
+
+fn local(snapshot: &Snapshot) -> (StatusData, usize) {
+    let address = snapshot.state.address.to_string();
+    let store_id = Some(snapshot.state.store.store_id);
+    (observed("local", None, store_id, address, snapshot), snapshot.state.state.resources.len())
+}
+
+fn observed(
+    backend: &'static str,
+    store: Option<StoreData>,
+    store_id: Option<Uuid>,
+    address: String,
+    snapshot: &Snapshot,
+) -> StatusData {
+    let present = snapshot.state.revision != Revision::Absent;
+    StatusData {
+        backend,
+        store,
+        store_id,
+        address,
+        state_status: if present { "present" } else { "absent" },
+        state_serial: Some(snapshot.state.state.serial),
+        state_checksum: Some(snapshot.state.checksum.to_string()),
+        operation_status: Some(snapshot.control.control.status()),
+    }
+}
+
+/// With the owner's credential; the writer's is neither read nor probed (PGS-017).
+fn remote(project: &Project, state: &PostgresState) -> Result<(StatusData, usize), StateError> {
+    let target = Target::new(state, &project.state_variables, &project.root, Credential::Owner)?;
+    let address = postgres::address(state, &project.name, &project.environment.name);
+    let status = admin::status(&target, &address)?;
+    let store = |version: Option<Version>, registered: bool| StoreData {
+        store_status: if version.is_some() { "ready" } else { "uninitialized" },
+        schema_version: version.map(Version::number),
+        address_status: if registered { "registered" } else { "unregistered" },
+        mutation_status: if version == Some(Version::Two) { "catalog_ready" } else { "disabled" },
+        ordinary_state_authority: version.map_or("disabled", admin::authority),
+    };
+    let unregistered = |version, store_id| StatusData {
+        backend: "postgres",
+        store: Some(store(version, false)),
+        store_id,
+        address: address.to_string(),
+        state_status: "unregistered",
+        state_serial: None,
+        state_checksum: None,
+        operation_status: None,
+    };
+    Ok(match status.store {
+        None => (unregistered(None, None), 0),
+        Some((proved, Address::Unregistered)) => (unregistered(Some(proved.version), Some(proved.store_id)), 0),
+        Some((proved, Address::Registered(snapshot))) => {
+            let store = store(Some(proved.version), true);
+            let data = observed("postgres", Some(store), Some(proved.store_id), address.to_string(), &snapshot);
+            (data, snapshot.state.state.resources.len())
+        }
+    })
 }
 
 fn text(data: &StatusData, resources: usize) -> Doc {
     let mut doc = Doc::new();
-    let operation = &data.operation_status;
     let mut rows = vec![("backend", data.backend.to_owned()), ("address", data.address.clone())];
-    match (data.state_status, resources) {
-        ("absent", _) => rows.push(("state", "absent: nothing has been applied yet".to_owned())),
-        (status, count) => {
+    if let Some(store) = &data.store {
+        let version = store.schema_version.map_or(String::new(), |version| format!(", schema version {version}"));
+        rows.push(("store", format!("{}{version}", store.store_status)));
+    }
+    match (data.state_status, data.state_serial, resources) {
+        ("absent", _, _) => rows.push(("state", "absent: nothing has been applied yet".to_owned())),
+        (status, None, _) => rows.push(("state", status.to_owned())),
+        (status, Some(serial), count) => {
             let noun = if count == 1 { "resource" } else { "resources" };
-            rows.push(("state", format!("{status}, serial {}, {count} {noun}", data.state_serial)));
-            rows.push(("checksum", data.state_checksum.clone()));
+            rows.push(("state", format!("{status}, serial {serial}, {count} {noun}")));
+            rows.extend(data.state_checksum.iter().map(|checksum| ("checksum", checksum.clone())));
         }
     }
+    let Some(operation) = &data.operation_status else {
+        doc.pairs(0, rows);
+        doc.line("`streamt state init` makes the store, or registers this environment in it.");
+        return doc;
+    };
     if operation.status == Status::Clear {
         rows.push(("operation", "none pending".to_owned()));
     }
@@ -76,7 +152,12 @@ fn text(data: &StatusData, resources: usize) -> Doc {
                 doc.line(format!("  last completed action: {index}"));
             }
             doc.blank();
-            doc.line("An operation did not finish. Keep the files below .streamt as they are: they are the evidence.");
+            doc.line(match data.backend {
+                "local" => {
+                    "An operation did not finish. Keep the files below .streamt as they are: they are the evidence."
+                }
+                _ => "An operation did not finish. Keep the rows of the store as they are: they are the evidence.",
+            });
             doc.line("This version cannot recover it; a version with `state recovery-plan` can.");
         }
     }

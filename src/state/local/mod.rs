@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::error::StateError;
+use super::error::{StateError, StateErrorKind};
 use super::model::{BackendKind, StateAddress, StoreIdentity};
 use super::store::{Snapshot, StateBackend};
 use files::StateDir;
@@ -43,6 +43,21 @@ impl LocalStore {
         })?;
         let identity = StoreIdentity { backend: BackendKind::Local, store_id: store_id(&root)? };
         Ok(Self { root, identity })
+    }
+
+    /// Whether an operation holds the lock of an address at this instant. Nothing is reserved. E420, E411.
+    pub fn is_locked(&self, address: &StateAddress) -> Result<bool, StateError> {
+        check_address(address)?;
+        let Some(dir) = StateDir::open(&self.root, false)? else { return Ok(false) };
+        let name = view::Names::of(&address.environment).lock;
+        match lock::Lock::take(&self.root, &dir, name, Duration::ZERO, &CancellationToken::new()) {
+            Ok(lock) => {
+                lock.release();
+                Ok(false)
+            }
+            Err(error) if error.kind == StateErrorKind::LockTimeout => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// The address of an environment of a project. E411 unless both are valid segments.

@@ -1,0 +1,176 @@
+//! A project whose state is in PostgreSQL, as its user types it, on every tested major of the server.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio_postgres::NoTls;
+
+use crate::harness::Workspace;
+
+fn service(name: &str) -> String {
+    std::env::var(name)
+        .unwrap_or_else(|_| panic!("{name} is not set: run `make test`, or `make services` and export what it prints"))
+}
+
+/// A schema, a role and a project of a test's own.
+struct Estate {
+    workspace: Workspace,
+    admin: String,
+    project: String,
+    schema: String,
+    writer: String,
+}
+
+impl Estate {
+    fn new(major: &str, topics: usize) -> Self {
+        let admin = service(&format!("STREAMT_TEST_POSTGRES_{major}"));
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("pg-{id}"));
+        let (_, endpoint) = admin.split_once('@').unwrap();
+        let models: String = (0..topics)
+            .map(|i| {
+                format!("  - {{name: m{i}, description: d, topic: {{name: {project}.t{i}, partitions: 1, replication_factor: 1}}}}\n")
+            })
+            .collect();
+        let yaml = format!(
+            "apiVersion: streamt.dev/v1alpha1
+project: {{name: {project}}}
+runtime: {{kafka: {{bootstrap_servers: \"{}\"}}}}
+deployment_state:
+  backend: postgres
+  namespace: tests
+  lock_timeout_seconds: 2
+  postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {schema}}}
+models:
+{models}",
+            service("STREAMT_TEST_KAFKA")
+        );
+        let workspace = Workspace::project(&yaml)
+            .variable("OWNER_DSN", &admin)
+            .variable("WRITER_DSN", &format!("postgresql://{writer}:w-s3ntinel@{endpoint}"));
+        let estate = Self { workspace, admin, project, schema, writer };
+        estate.sql(&format!("CREATE ROLE {} LOGIN NOINHERIT PASSWORD 'w-s3ntinel'", estate.writer));
+        estate
+    }
+
+    fn sql(&self, statement: &str) {
+        let run = async {
+            let (client, connection) = tokio_postgres::connect(&self.admin, NoTls).await.unwrap();
+            let connection = tokio::spawn(connection);
+            client.batch_execute(statement).await.unwrap();
+            drop(client);
+            let _ = connection.await;
+        };
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run);
+    }
+
+    fn init(&self) -> serde_json::Value {
+        let line = format!(
+            "state init --writer-role {} --confirm-project {1} --confirm-env default \
+             --confirm-address streamt-state://tests/{1}/default -o json",
+            self.writer, self.project
+        );
+        self.workspace.run(&line).exits(0).json()
+    }
+}
+
+impl Drop for Estate {
+    fn drop(&mut self) {
+        self.sql(&format!(
+            "DROP SCHEMA IF EXISTS {0} CASCADE; DROP OWNED BY {1}; DROP ROLE {1}",
+            self.schema, self.writer
+        ));
+    }
+}
+
+/// PGS-001 PGS-017 PGS-018
+#[test]
+fn a_project_lives_with_its_state_in_postgres() {
+    for major in ["14", "18"] {
+        let estate = Estate::new(major, 3);
+        let workspace = &estate.workspace;
+        let before = workspace.run("state status -o json").exits(0).json();
+        assert_eq!(before["data"]["store_status"], "uninitialized");
+        assert_eq!(workspace.run("plan -o json").exits(1).errors()[0].0, "E420_STATE_BACKEND_UNAVAILABLE");
+        assert_eq!(estate.init()["data"]["outcome"], "initialized");
+        assert_eq!(estate.init()["data"]["outcome"], "already_initialized");
+
+        assert_eq!(workspace.run("plan --detailed-exitcode").exits(2).exit, 2);
+        let first = workspace.run("apply -o json").exits(0);
+        assert!(!first.warning_codes().contains(&"W106_LOCAL_STATE_ONLY".to_owned()), "{}", first.stdout);
+        let first = first.json();
+        assert_eq!((&first["data"]["committed"], &first["data"]["state_serial"]), (&true.into(), &1.into()), "{first}");
+        assert!(!workspace.path(".streamt/state").exists(), "no local state beside the remote one");
+        workspace.run("plan --detailed-exitcode").exits(0);
+        let again = workspace.run("apply -o json").exits(0).json();
+        assert_eq!(again["data"]["state_serial"], 1);
+
+        let status = workspace.run("state status -o json").exits(0).json();
+        let data = &status["data"];
+        assert_eq!((&data["state_serial"], &data["state_status"]), (&1.into(), &"present".into()), "{data}");
+        assert_eq!(data["ordinary_state_authority"], "supported_for_v2_writer");
+        assert_eq!(data["operation_status"]["status"], "clear");
+        let lock = workspace.run("state lock-status -o json").exits(0).json();
+        assert_eq!((&lock["data"]["lock_status"], &lock["data"]["reservation"]), (&"available".into(), &"none".into()));
+        for line in ["plan -vvv", "state status -vvv", "state lock-status -vvv", "apply -vvv"] {
+            let run = workspace.run(line).exits(0);
+            for secret in ["w-s3ntinel", estate.schema.as_str(), estate.writer.as_str(), "admin-secret"] {
+                assert!(!run.stdout.contains(secret) && !run.stderr.contains(secret), "{line}: {}", run.stderr);
+            }
+        }
+    }
+}
+
+/// PGS-013 SAF-012: a session that is terminated inside an apply ends it with E423; the next command finds what is pending.
+#[test]
+fn an_apply_whose_session_is_terminated_stops_and_blocks_the_next_one() {
+    for major in ["14", "18"] {
+        let estate = Estate::new(major, 1200);
+        estate.init();
+        let workspace = &estate.workspace;
+        let child = workspace.command("apply -o json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let started = Instant::now();
+        while workspace.run("state status -o json").json()["data"]["operation_status"]["status"] != "in_progress" {
+            assert!(started.elapsed() < Duration::from_secs(60));
+        }
+        let lock = workspace.run("state lock-status -o json").exits(0).json();
+        assert_eq!(lock["data"]["lock_status"], "busy");
+        estate.sql(&format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{}'",
+            estate.writer
+        ));
+        let run = crate::harness::Run::of("apply", child.wait_with_output().unwrap()).exits(1);
+        assert_eq!(run.errors()[0].0, "E423_STATE_LOCK_LOST", "{}", run.stdout);
+        let status = workspace.run("state status -o json").exits(0).json();
+        let operation = status["data"]["operation_status"]["operation_id"].as_str().unwrap().to_owned();
+        assert!(run.stdout.contains(&operation), "{}", run.stdout);
+        for command in ["plan", "apply"] {
+            let next = workspace.run(&format!("{command} -o json")).exits(1);
+            assert_eq!(next.errors()[0].0, "E419_STATE_RECOVERY_REQUIRED", "{}", next.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_lock_held_by_another_session_is_waited_for_and_then_e422() {
+    for major in ["14", "18"] {
+        let estate = Estate::new(major, 1);
+        estate.init();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let client = runtime.block_on(async {
+            let (client, connection) = tokio_postgres::connect(&estate.admin, NoTls).await.unwrap();
+            tokio::spawn(connection);
+            let statement =
+                format!("SELECT pg_advisory_lock(advisory_lock_key) FROM {}.state_addresses", estate.schema);
+            client.batch_execute(&statement).await.unwrap();
+            client
+        });
+        let begun = Instant::now();
+        let run = estate.workspace.run("apply -o json").exits(1);
+        assert_eq!(run.errors()[0].0, "E422_STATE_LOCK_TIMEOUT", "{}", run.stdout);
+        assert!(begun.elapsed() > Duration::from_millis(1500));
+        assert!(!client.is_closed(), "nobody kills the holder");
+        drop((client, runtime));
+        estate.workspace.run("apply").exits(0);
+    }
+}
