@@ -348,7 +348,7 @@ fn assemble(
 }
 
 fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>, configs_read: bool) -> TopicRow {
-    let mut drifts = live.map(|live| drifts(topic, live)).unwrap_or_default();
+    let mut drifts = live.filter(|live| live.exists).map(|live| drifts(topic, live)).unwrap_or_default();
     drifts.retain(|drift| configs_read || !drift.field.starts_with("config."));
     TopicRow {
         name: topic.name.clone(),
