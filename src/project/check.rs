@@ -308,7 +308,7 @@ impl<'a> Checker<'a> {
                 None => {
                     let hint = format!("write '{}:' with one of {}", tagged.tag, quoted(&names));
                     self.path.push(Step::Key(tagged.tag));
-                    self.error(node.line, node.column, 1, "is required".into(), Some(hint));
+                    self.error(node.line, node.column, 1, format!("'{}' is required", tagged.tag), Some(hint));
                     self.path.pop();
                     return;
                 }

@@ -97,7 +97,7 @@ fn one_refused_topic_of_a_group_leaves_the_others_standing() {
     assert!(outcome.recovery_required);
     assert_eq!(outcome.lists.errors.len(), 1);
     assert_eq!(outcome.lists.errors[0].label.name, estate.topic("c"));
-    assert!(outcome.lists.errors[0].diagnostic.message.contains("exists already"), "{outcome:#?}");
+    assert!(outcome.lists.errors[0].diagnostic.message.contains("TOPIC_ALREADY_EXISTS"), "{outcome:#?}");
     assert_eq!(outcome.lists.created.len(), 6, "the schema before the group and five members of it");
     assert_eq!(estate.live(&names).len(), 5);
     assert!(matches!(events.last(), Some(OperationEvent::Released)));

@@ -9,6 +9,7 @@ mod coordinator;
 mod disk;
 mod estate;
 mod external;
+mod interrupted;
 mod kafka;
 mod kafka_3;
 mod kafka_security;
