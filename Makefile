@@ -42,7 +42,7 @@ snapshots: ## Accept the current output of the commands as the expected one
 	INSTA_UPDATE=always cargo test --locked --lib --test cli
 
 reference: ## Write docs/reference from the code
-	cargo run --locked --quiet -- docs reference --output-dir docs/reference
+	STREAMT_REGENERATE=1 cargo test --locked --lib the_reference_of
 
 perf: ## The figures of perf/README.md
 	@perf/run

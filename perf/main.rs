@@ -1,5 +1,6 @@
 //! Measures whole commands against each other. Absolute times depend on the machine: every figure that is judged is a ratio
 //! of two commands that ran in turns in one run. `perf/README.md` says what is measured and what came out.
+#![allow(clippy::disallowed_methods)]
 
 mod figures;
 mod generate;

@@ -4,16 +4,22 @@
 //! to the process environment; the impure half (`state` stores, `providers`, `actors`) is where every deadline and
 //! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
 #![forbid(unsafe_code)]
+// Tests arrange a world of their own, and failpoints are for them.
+#![cfg_attr(any(test, feature = "failpoints"), allow(clippy::disallowed_methods))]
 
 pub mod actors;
 pub mod cli;
 pub mod codes;
 pub mod compiler;
 pub mod files;
+#[cfg(test)]
+mod golden;
 pub mod messages;
 pub mod planner;
 pub mod project;
 pub mod providers;
+#[cfg(test)]
+mod rooms;
 pub mod sql;
 pub mod state;
 pub mod validate;

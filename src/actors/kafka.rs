@@ -32,6 +32,7 @@ impl Connection {
     }
 }
 
+/// The actor of one Kafka cluster under one credential.
 pub struct KafkaActor {
     connection: Rc<Connection>,
     reads: Permits,

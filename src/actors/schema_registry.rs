@@ -17,6 +17,7 @@ use crate::providers::{Ctx, ProviderFailure, RegistryClient};
 const MAILBOX: usize = 64;
 const READS: usize = 8;
 
+/// The actor of one schema registry under one credential.
 pub struct SchemaRegistryActor {
     /// A client that cannot be built answers every message with the reason.
     client: Rc<Result<RegistryClient, ProviderFailure>>,

@@ -1,4 +1,5 @@
 //! What the process gives a command: read once, after the arguments were understood.
+#![expect(clippy::disallowed_methods, reason = "this is where the environment is read")]
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;

@@ -1,5 +1,6 @@
 //! What a running operation shows on stderr: one transient line on a terminal, one plain line per finished action anywhere
 //! else. It never holds an endpoint.
+#![expect(clippy::disallowed_methods, reason = "draws at most so many times a second")]
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

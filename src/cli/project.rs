@@ -1,4 +1,5 @@
 //! From `--project-dir` and `--env` to a project, its graph and its artifacts.
+#![expect(clippy::disallowed_methods, reason = "a manifest says when it was compiled")]
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! Command lines that were not understood: clap's own text for people, one envelope for machines.
+#![expect(clippy::disallowed_methods, reason = "an error in the arguments comes before any Context")]
 
 use std::ffi::OsString;
 

@@ -57,6 +57,7 @@ impl fmt::Display for Kind {
     }
 }
 
+/// What kind of declaration an artifact comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OwnerType {
@@ -84,6 +85,7 @@ pub struct Ownership {
     pub name: String,
 }
 
+/// The schema languages of a registry, as it spells them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum SchemaType {
@@ -102,6 +104,7 @@ impl SchemaType {
     }
 }
 
+/// A subject to register.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SchemaArtifact {
@@ -118,6 +121,7 @@ pub struct SchemaArtifact {
     pub ownership: Ownership,
 }
 
+/// A topic to create or alter.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TopicArtifact {
@@ -130,6 +134,7 @@ pub struct TopicArtifact {
     pub ownership: Ownership,
 }
 
+/// A Flink SQL job to submit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlinkJobArtifact {
@@ -168,6 +173,7 @@ impl fmt::Debug for ConnectorArtifact {
     }
 }
 
+/// One rule of a virtual topic.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interceptor {
@@ -176,6 +182,7 @@ pub struct Interceptor {
     pub config: Map<String, Value>,
 }
 
+/// A virtual topic and what happens between it and its physical one.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayRuleArtifact {
@@ -201,6 +208,7 @@ pub struct KafkaStreamsJobArtifact {
     pub ownership: Ownership,
 }
 
+/// A connector that the project asks to delete.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectorRemovalArtifact {
@@ -210,6 +218,7 @@ pub struct ConnectorRemovalArtifact {
     pub cluster: String,
 }
 
+/// A Gateway rule that the project asks to delete, as it was.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GatewayRuleRemovalArtifact {
@@ -219,6 +228,7 @@ pub struct GatewayRuleRemovalArtifact {
     pub prior_artifact: GatewayRuleArtifact,
 }
 
+/// All that a project compiles to; each list in the order in which the manifest has it.
 #[derive(Clone, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Artifacts {

@@ -614,7 +614,7 @@ proptest! {
             }
             Err(path) => {
                 prop_assert!(path.len() >= 2 && path.first() == path.last());
-                prop_assert!(path.windows(2).all(|pair| found.contains(&(pair[0].as_str(), pair[1].as_str()))), "{:?}", path);
+                prop_assert!(path.windows(2).all(|pair| found.contains(&(pair[0], pair[1]))), "{:?}", path);
             }
         }
     }

@@ -1,13 +1,14 @@
 //! The project graph: its order, its cycles, its closures. Walks are iterative; the depth of a project is no limit.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
-use super::ResolvedModel;
+use super::{ResolvedModel, cycle};
 use crate::project::model::{Materialized, Project, Reference};
 
+/// What a node of the graph is a declaration of.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeType {
@@ -99,41 +100,27 @@ impl Dag {
     }
 
     /// Names in an order in which every node follows its inputs. A cycle is the error: its path, the first node repeated.
-    pub fn order(&self) -> Result<Vec<&str>, Vec<String>> {
-        #[derive(Clone, Copy, PartialEq)]
-        enum Mark {
-            New,
-            Open,
-            Done,
+    pub fn order<'a>(&'a self) -> Result<Vec<&'a str>, Vec<&'a str>> {
+        let outputs = |node: &'a DagNode| node.downstream.iter().map(String::as_str).collect();
+        let edges = self.nodes.values().map(|node| (node.name.as_str(), outputs(node))).collect();
+        if let Some(path) = cycle::find(&edges).into_iter().next() {
+            return Err(path);
         }
-        let nodes: Vec<&DagNode> = self.nodes.values().collect();
-        let index_of = |name: &str| nodes.binary_search_by(|node| node.name.as_str().cmp(name)).ok();
-        let mut marks = vec![Mark::New; nodes.len()];
-        let mut order = Vec::with_capacity(nodes.len());
-        for start in 0..nodes.len() {
-            if marks[start] != Mark::New {
-                continue;
+        let mut met: HashSet<&str> = HashSet::with_capacity(self.nodes.len());
+        let mut order = Vec::with_capacity(self.nodes.len());
+        for start in self.nodes.values() {
+            let mut walk: Vec<(&DagNode, usize)> = Vec::new();
+            if met.insert(&start.name) {
+                walk.push((start, 0));
             }
-            marks[start] = Mark::Open;
-            let mut walk = vec![(start, 0)];
-            while let Some((at, next)) = walk.pop() {
-                let Some(input) = nodes[at].upstream.get(next) else {
-                    marks[at] = Mark::Done;
-                    order.push(nodes[at].name.as_str());
+            while let Some((node, next)) = walk.pop() {
+                let Some(input) = node.upstream.get(next) else {
+                    order.push(node.name.as_str());
                     continue;
                 };
-                walk.push((at, next + 1));
-                let Some(input) = index_of(input) else { continue };
-                match marks[input] {
-                    Mark::Done => {}
-                    Mark::New => {
-                        marks[input] = Mark::Open;
-                        walk.push((input, 0));
-                    }
-                    Mark::Open => {
-                        let path = walk.iter().map(|(node, _)| *node).skip_while(|node| *node != input);
-                        return Err(cycle_path(path.map(|node| nodes[node].name.clone()).collect()));
-                    }
+                walk.push((node, next + 1));
+                if let Some(input) = self.nodes.get(input).filter(|input| met.insert(&input.name)) {
+                    walk.push((input, 0));
                 }
             }
         }
@@ -163,22 +150,6 @@ impl Dag {
         found.remove(name);
         found
     }
-}
-
-/// The walk goes against the stream; the path is told with it, from its smallest name.
-fn cycle_path(mut walked: Vec<String>) -> Vec<String> {
-    walked.reverse();
-    let first = (0..walked.len()).min_by_key(|&index| &walked[index]).unwrap_or(0);
-    walked.rotate_left(first);
-    if let Some(first) = walked.first().cloned() {
-        walked.push(first);
-    }
-    walked
-}
-
-/// `a -> b -> a`
-pub fn cycle_text(path: &[String]) -> String {
-    path.join(" -> ")
 }
 
 /// `{"nodes": …, "edges": [{"from", "to"}]}`.

@@ -6,6 +6,7 @@ pub mod artifact;
 pub mod canonical;
 mod connectors;
 mod context;
+pub mod cycle;
 pub mod dag;
 pub mod files;
 mod gateway;
@@ -137,7 +138,7 @@ fn assemble(project: Arc<Project>) -> Result<Unsealed, Diagnostics> {
     let (models, findings) = resolve::resolve(&project);
     refuse_errors(findings)?;
     let dag = Dag::build(&project, &models);
-    let order = dag.order().map_err(|path| cycle(&project, &path))?;
+    let order = dag.order().map_err(|path| cycle_found(&project, &path))?;
     let mut context = Context::new(&project, &models);
 
     let mut artifacts = Artifacts { schemas: schemas::compile(&mut context), ..Artifacts::default() };
@@ -174,11 +175,11 @@ fn refuse_errors(findings: Diagnostics) -> Result<Diagnostics, Diagnostics> {
     if findings.has_errors() { Err(findings) } else { Ok(findings) }
 }
 
-fn cycle(project: &Project, path: &[String]) -> Diagnostics {
-    let finding = Diagnostic::new(Code::E104CycleDetected, format!("Dependency cycle: {}", dag::cycle_text(path)));
+fn cycle_found(project: &Project, path: &[&str]) -> Diagnostics {
+    let finding = Diagnostic::new(Code::E104CycleDetected, format!("Dependency cycle: {}", path.join(" -> ")));
     let models = project.models.iter().map(|model| (&model.name, &model.origin));
     let exposures = project.exposures.iter().map(|exposure| (&exposure.name, &exposure.origin));
-    let declaration = models.chain(exposures).find(|(name, _)| path.contains(name));
+    let declaration = models.chain(exposures).find(|(name, _)| path.contains(&name.as_str()));
     match declaration {
         Some((_, origin)) => origin.mark("", finding).into(),
         None => finding.into(),

@@ -228,6 +228,7 @@ pub struct PlanRequest {
     pub save: Option<PathBuf>,
 }
 
+/// A plan file that was written.
 #[derive(Clone, Debug)]
 pub struct SavedPlan {
     pub path: PathBuf,

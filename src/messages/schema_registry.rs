@@ -11,6 +11,7 @@ use crate::project::model::Compatibility;
 use crate::providers::schema_registry::{Registered, RegisteredSchema, Verdict};
 use crate::providers::{Ctx, ProviderFailure};
 
+/// Asks whether the registry answers.
 #[derive(Message)]
 #[rtype(result = "Result<(), ProviderFailure>")]
 pub struct Probe {

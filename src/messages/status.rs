@@ -35,6 +35,7 @@ pub struct ObservedTopics {
 /// why they could not be counted.
 pub type RecordCounts = BTreeMap<String, Result<u64, Diagnostic>>;
 
+/// What is there, read without planning.
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub topics: Result<ObservedTopics, Diagnostic>,

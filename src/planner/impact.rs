@@ -11,6 +11,7 @@ use super::Desired;
 use super::model::{Change, Verb};
 use super::observation::{ConsumerEvidence, EvidenceFailure, EvidenceStatus};
 
+/// How a topic that others read is about to change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeType {
@@ -18,6 +19,7 @@ pub enum ChangeType {
     TopicUpdate,
 }
 
+/// A declared application downstream of the change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpactedExposure {
@@ -26,6 +28,7 @@ pub struct ImpactedExposure {
     pub consumer_group: Option<String>,
 }
 
+/// A consumer group that reads the topic now.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpactedConsumer {
@@ -46,6 +49,7 @@ pub struct ImpactEvidence {
     pub reason: Option<String>,
 }
 
+/// How far the consumer groups of an entry are known, and what kept the rest from being known.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConsumerImpactEvidence {
@@ -55,6 +59,7 @@ pub struct ConsumerImpactEvidence {
     pub failures: Vec<EvidenceFailure>,
 }
 
+/// Who notices one change of a topic: declared readers from the graph, live ones from the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImpactEntry {

@@ -124,6 +124,7 @@ pub struct Action {
     pub connector_evidence: Option<Value>,
 }
 
+/// Why a resource is not this project's to change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequirementReason {
@@ -154,6 +155,7 @@ impl RequirementReason {
     }
 }
 
+/// A resource that has to be handed over, or left alone, before the plan can be applied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OwnershipRequirement {
@@ -168,6 +170,7 @@ pub struct OwnershipRequirement {
     pub message: String,
 }
 
+/// Why a change is not made without a decision that this version cannot take.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockerCode {

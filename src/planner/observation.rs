@@ -69,6 +69,7 @@ pub enum CompatibilityVerdict {
     Unproven,
 }
 
+/// How far something outside is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EvidenceStatus {
@@ -105,6 +106,7 @@ impl PartitionLag {
     }
 }
 
+/// A part that could not be read: which, by what code, and why.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct EvidenceFailure {
     pub scope: String,

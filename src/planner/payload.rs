@@ -27,6 +27,7 @@ pub mod verb_or_none {
     }
 }
 
+/// The figures of a plan.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
@@ -53,6 +54,7 @@ pub struct PlannedResource {
     pub changes: Map<String, Value>,
 }
 
+/// A plan as it is printed, saved and compared.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanPayload {

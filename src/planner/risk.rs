@@ -102,6 +102,7 @@ pub enum RiskReason {
     UnsupportedPlannedAction,
 }
 
+/// What an assessment rests on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RiskEvidence {
@@ -110,6 +111,7 @@ pub struct RiskEvidence {
     pub reasons: BTreeSet<RiskReason>,
 }
 
+/// The assessment of one change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeRisk {
@@ -122,6 +124,7 @@ pub struct ChangeRisk {
     pub evidence: RiskEvidence,
 }
 
+/// Changes of a plan by assessment.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RiskCounts {
@@ -133,6 +136,7 @@ pub struct RiskCounts {
     pub unknown: usize,
 }
 
+/// The assessment of a whole plan: that of its worst change.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RiskSummary {

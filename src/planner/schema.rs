@@ -21,6 +21,7 @@ pub struct ContentChange {
     pub verdict: CompatibilityVerdict,
 }
 
+/// A subject as it is against what is declared.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct SchemaDiff {
     pub exists: bool,

@@ -11,6 +11,7 @@ use crate::compiler::artifact::TopicArtifact;
 use super::model::Verb;
 use super::observation::TopicObservation;
 
+/// A value as it is and as it shall be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FromTo<T> {
     pub from: T,

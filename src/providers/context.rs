@@ -1,4 +1,5 @@
 //! What bounds every call to a provider.
+#![expect(clippy::disallowed_methods, reason = "a deadline is a point in time")]
 
 use std::future::Future;
 use std::time::Duration;

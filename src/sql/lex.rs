@@ -33,6 +33,7 @@ impl Span {
     }
 }
 
+/// Which call of a template.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CallKind {
     Source,
@@ -59,6 +60,7 @@ pub struct Call {
     pub name_span: Span,
 }
 
+/// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
     /// Keyword or bare identifier.
@@ -76,6 +78,7 @@ pub enum TokenKind {
     Symbol,
 }
 
+/// A token and where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token {
     pub kind: TokenKind,

@@ -29,6 +29,7 @@ pub struct Select {
     predicate_tokens: (usize, usize),
 }
 
+/// One item of a select list.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SelectItem {
     pub span: Span,

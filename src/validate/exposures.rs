@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::cycle;
 use crate::project::model::{Exposure, Reference};
 
 use super::context::Ctx;
-use super::cycle;
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     let before = findings.errors().count();

@@ -7,7 +7,6 @@ mod assertions;
 mod columns;
 mod context;
 mod contracts;
-mod cycle;
 mod exposures;
 mod facts;
 mod graph;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::cycle;
 use crate::project::model::{SchemaBlock, SchemaReference};
 use crate::project::origin::Origin;
 
 use super::context::Ctx;
-use super::cycle;
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     for source in &ctx.project.sources {

@@ -1,4 +1,5 @@
 //! Tests against real services. Each is found by an environment variable; a missing one fails the test.
+#![allow(clippy::disallowed_methods)]
 
 #[allow(dead_code, unused_macros, unused_imports)]
 #[path = "../cli/harness.rs"]

@@ -1,4 +1,5 @@
 //! An apply behind its gates: what it carries from step to step, and the outcome that is told of it.
+#![expect(clippy::disallowed_methods, reason = "measures how long an action took")]
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use crate::state::control::Intent;
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::store::Snapshot;
 
+/// What an apply carries through its steps.
 pub struct Apply {
     pub prepared: Prepared,
     pub intent: Arc<Intent>,

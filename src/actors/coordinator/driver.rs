@@ -1,4 +1,5 @@
 //! The walk of one operation: lock, gates, then the machine's effects until it ends, then what is told of it.
+#![expect(clippy::disallowed_methods, reason = "the clock of an operation, and the tasks that watch it")]
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
 //! The effects of the machine: durable steps through the lock actor, and the one place where something is changed at a provider.
+#![expect(clippy::disallowed_methods, reason = "measures how long an action took")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

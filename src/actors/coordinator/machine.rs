@@ -4,6 +4,7 @@
 
 use crate::state::control::FailureCode;
 
+/// Where an operation stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
     /// The gates before the durable intent.
@@ -51,6 +52,7 @@ pub enum Verdict {
     Abandoned,
 }
 
+/// What happened to it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Event {
     /// The gates passed and an apply goes on.
@@ -84,6 +86,7 @@ pub struct Situation {
     pub interrupted: bool,
 }
 
+/// The one thing to do next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Effect {
     Begin,

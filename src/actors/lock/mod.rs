@@ -1,5 +1,6 @@
 //! The lock actor: one per state address and lock hold. It alone opens a lease and it alone writes durable steps; its table of
 //! states is in `machine`. It never blocks its arbiter, is never restarted, and its end is a lost lock.
+#![expect(clippy::disallowed_methods, reason = "the heartbeat is a task of the actor")]
 
 pub(crate) mod hold;
 pub mod lease;

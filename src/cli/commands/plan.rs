@@ -1,4 +1,5 @@
 //! `streamt plan`: what apply would do, and why it may not.
+#![expect(clippy::disallowed_methods, reason = "a plan says when it was made")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

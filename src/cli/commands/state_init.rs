@@ -1,4 +1,5 @@
 //! `streamt state init`: makes the PostgreSQL store, or registers this environment in it. Idempotent.
+#![expect(clippy::disallowed_methods, reason = "a store says when it was made")]
 
 use clap::Args;
 use serde::Serialize;

@@ -68,12 +68,14 @@ pub struct TopicUpdate {
     pub desired: TopicArtifact,
 }
 
+/// A topic of a create request that took effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreatedTopic {
     /// Base64url without padding, 22 characters; none from a broker without topic ids.
     pub topic_id: Option<String>,
 }
 
+/// A topic whose alteration took effect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UpdatedTopic {
     /// The new count when partitions were added.

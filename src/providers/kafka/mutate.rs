@@ -2,6 +2,7 @@
 //!
 //! Every request is polled under the caller's guard, after a read has opened and authenticated the connection. The client
 //! sends a write again only after an answer that proves it was not applied; whatever else stays unanswered is uncertain.
+#![expect(clippy::disallowed_methods, reason = "waits for a bounded time until the cluster agrees")]
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;

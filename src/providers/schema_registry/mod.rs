@@ -38,6 +38,7 @@ pub enum Verdict {
     Incompatible { reasons: usize, text: Option<VendorText> },
 }
 
+/// A schema that the registry has taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registered {
     pub id: u32,

@@ -1,4 +1,5 @@
 //! The lock of one environment: `flock` on a file that is never removed. It excludes cooperating processes of one host.
+#![expect(clippy::disallowed_methods, reason = "waits for a bounded time for the lock")]
 
 use std::fs::File;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! What became of a step: a second session looks for what it wrote, or proves that it can never be written any more. Nothing is
 //! replayed, and what cannot be proved is said to be unknown.
+#![expect(clippy::disallowed_methods, reason = "a session has deadlines and a heartbeat of its own")]
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! One physical connection: its settings, the proof that it is what it was when it was opened, and its end as a signal.
+#![expect(clippy::disallowed_methods, reason = "a session has deadlines and a heartbeat of its own")]
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};

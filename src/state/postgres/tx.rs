@@ -1,5 +1,6 @@
 //! One durable step: one transaction of the session that holds the lock, from the proof that the rows stand where the step
 //! starts, to the proof by another session that they stand where it ends.
+#![expect(clippy::disallowed_methods, reason = "a session has deadlines and a heartbeat of its own")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,7 +9,7 @@ enum Mark {
 }
 
 /// Depth-first in name order; each back edge that is met gives one path. Linear in nodes and edges, without recursion.
-pub(super) fn find<'a>(edges: &BTreeMap<&'a str, Vec<&'a str>>) -> Vec<Vec<&'a str>> {
+pub fn find<'a>(edges: &BTreeMap<&'a str, Vec<&'a str>>) -> Vec<Vec<&'a str>> {
     let mut marks: HashMap<&str, Mark> = HashMap::with_capacity(edges.len());
     let mut found = Vec::new();
     for start in edges.keys() {
