@@ -55,9 +55,11 @@ pub(super) fn explain(
             format!("{resource} is declared {mode} but does not exist; adoption never creates")
         }
         (RequirementReason::RequiresAdoption, _) => match state.and_then(|state| other_owner(state, claim, id)) {
-            Some(other) => format!("{resource} exists, but is recorded as {other}; adopt it under its new name"),
+            Some(other) => {
+                format!("{resource} exists, but is recorded as {other}; give the declaration its recorded name again")
+            }
             None => format!(
-                "{resource} exists without a record of this project; adopt it, declare it external, or rename it"
+                "{resource} exists without a record of this project; declare it external or give it another name (adoption is not in this version)"
             ),
         },
         (RequirementReason::StateMismatch, Some(record)) => {

@@ -88,7 +88,7 @@ fn a_live_topic_without_a_record_needs_adoption_and_nothing_happens_to_it() {
     assert_eq!(requirement.observed_action, Some(Verb::Update));
     assert_eq!(
         requirement.message,
-        "topic 'a.v1' exists without a record of this project; adopt it, declare it external, or rename it"
+        "topic 'a.v1' exists without a record of this project; declare it external or give it another name (adoption is not in this version)"
     );
     assert!(plan.is_apply_blocked() && plan.blockers.is_empty());
     assert!(plan.actions.is_empty(), "a blocked plan has no actions at all");
@@ -102,7 +102,7 @@ fn a_renamed_declaration_is_told_who_holds_the_record() {
     let plan = world.plan();
     assert_eq!(
         plan.requirements[0].message,
-        "topic 'a.v1' exists, but is recorded as streamt://payments/prod/topic/a; adopt it under its new name"
+        "topic 'a.v1' exists, but is recorded as streamt://payments/prod/topic/a; give the declaration its recorded name again"
     );
 }
 

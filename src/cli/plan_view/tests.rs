@@ -75,7 +75,7 @@ fn a_plan_shows_changes_blockers_and_impact() {
         partitions:            3 -> 6
         config.retention.ms:   86400000 -> (removed)
         config.cleanup.policy: (new) -> compact
-    = topic   orders.old       [adopt first]
+    = topic   orders.old       [not ours]
     = topic   orders.raw.v1    [external]
 
     Risk Classification:

@@ -104,7 +104,7 @@ fn flags(plan: &PlanPayload, resource: &PlannedResource, drifted: &[(Kind, Strin
     flags.extend((plan.ownership_requirements.iter()).filter(|entry| here(entry.kind, &entry.physical_name)).map(
         |entry| match entry.reason {
             RequirementReason::External => "external".to_owned(),
-            RequirementReason::RequiresAdoption => "adopt first".to_owned(),
+            RequirementReason::RequiresAdoption => "not ours".to_owned(),
             RequirementReason::InvalidOwnership
             | RequirementReason::OwnershipMismatch
             | RequirementReason::StateMismatch => format!("blocked: {}", entry.reason.as_str()),
