@@ -22,13 +22,40 @@ pub fn lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Line `number`, from 1, without its end.
-pub fn line(text: &str, number: u32) -> Option<&str> {
-    lines(text).nth((number as usize).checked_sub(1)?)
+/// A text whose lines are found without reading those before them: a file with thousands of findings is asked for as many lines.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    text: &'a str,
+    starts: &'a [usize],
+}
+
+impl<'a> Rows<'a> {
+    /// `starts` as `starts(text)` gives them.
+    pub fn new(text: &'a str, starts: &'a [usize]) -> Self {
+        Self { text, starts }
+    }
+
+    /// Where each line of a text begins.
+    pub fn starts(text: &str) -> Vec<usize> {
+        let at = |line: &str| line.as_ptr() as usize - text.as_ptr() as usize;
+        lines(text).map(at).collect()
+    }
+
+    /// Line `number`, from 1, without its end.
+    pub fn line(self, number: u32) -> Option<&'a str> {
+        self.starts.get((number as usize).checked_sub(1)?)?;
+        self.from(number).next()
+    }
+
+    /// Line `number`, from 1, and those after it.
+    pub fn from(self, number: u32) -> impl Iterator<Item = &'a str> {
+        let start = self.starts.get((number as usize).saturating_sub(1));
+        start.into_iter().flat_map(move |start| lines(&self.text[*start..]))
+    }
 }
 
 /// Line and column, from 1, of byte `offset` of the scalar `node`; the scalar's own place when it cannot be told.
-pub fn locate(source: &str, node: &Node, offset: usize) -> (u32, u32) {
+pub fn locate(source: Rows<'_>, node: &Node, offset: usize) -> (u32, u32) {
     let own = (node.line, node.column);
     let Content::Scalar { text, style } = &node.content else { return own };
     let offset = (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -45,8 +72,8 @@ fn characters(text: &str) -> u32 {
 }
 
 /// Plain and quoted scalars: both texts are walked side by side.
-fn flow(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> Option<(u32, u32)> {
-    let mut rows = lines(source).skip(node.line as usize - 1);
+fn flow(source: Rows<'_>, node: &Node, text: &str, style: Style, offset: usize) -> Option<(u32, u32)> {
+    let mut rows = source.from(node.line);
     let first = rows.next()?;
     let (mut line, mut column) = (node.line, node.column);
     let mut raw = skip_characters(first, node.column - 1);
@@ -116,18 +143,18 @@ fn step(raw: &str, style: Style) -> Option<usize> {
 
 /// Block scalars: every row of content is found again in the text, in order. A node stands at its first row of content, or,
 /// with an anchor or a tag, at that.
-fn block(source: &str, node: &Node, text: &str, style: Style, offset: usize) -> Option<(u32, u32)> {
-    let at_node = skip_characters(line(source, node.line)?, node.column - 1);
+fn block(source: Rows<'_>, node: &Node, text: &str, style: Style, offset: usize) -> Option<(u32, u32)> {
+    let at_node = skip_characters(source.line(node.line)?, node.column - 1);
     let content = text.trim_start_matches('\n');
     let blank = (text.len() - content.len()) as u32;
     let (first, indent) = if !at_node.is_empty() && content.starts_with(at_node) {
         (node.line.saturating_sub(blank).max(1), node.column as usize - 1)
     } else {
-        let row = lines(source).skip(node.line as usize).find(|row| !row.trim().is_empty())?;
+        let row = source.from(node.line + 1).find(|row| !row.trim().is_empty())?;
         (node.line + 1, row.len() - row.trim_start_matches(' ').len())
     };
     let mut at = 0;
-    let mut rows = lines(source).skip(first as usize - 1).zip(first..).peekable();
+    let mut rows = source.from(first).zip(first..).peekable();
     while let Some((row, number)) = rows.next() {
         let spaces = (row.len() - row.trim_start_matches(' ').len()).min(indent);
         let body = &row[spaces..];

@@ -106,7 +106,7 @@ fn check_locations(text: &str, path: &str) {
     let scalar = node.as_str().unwrap();
     for (offset, expected) in scalar.char_indices().filter(|(_, c)| !c.is_whitespace()) {
         let (place, _) = source.locate(&node, offset, 1);
-        let row = super::super::locate::line(text, place.line).unwrap();
+        let row = super::super::locate::lines(text).nth(place.line as usize - 1).unwrap();
         let found = row.chars().nth(place.column as usize - 1);
         assert_eq!(found, Some(expected), "offset {offset} of {scalar:?} in {text:?}, told {place}");
     }
@@ -147,13 +147,31 @@ fn lines_with_secrets_are_never_shown() {
     assert!(broken.excerpt(3, 1, 1).is_none());
     let flow = Source::new(
         "p.yml",
-        "a: {password: SENTINEL}\nb: {url: 'https://u:SENTINEL@h'}\nc:\n  token: |\n    SENTINEL\n".to_owned(),
+        "a: {password: SENTINEL}\nb: {url: 'https://u:SENTINEL@h'}\nc:\n  token: |\n    SENTINEL\n\
+         d: {basic.auth.user.info: 'u:SENTINEL'}\ne: {authorization: SENTINEL}\n"
+            .to_owned(),
         false,
     );
-    for line in [1, 2, 4, 5] {
+    for line in [1, 2, 4, 5, 6, 7] {
         assert!(flow.excerpt(line, 1, 1).is_none(), "{line}");
     }
     assert!(!format!("{source:?} {:?}", source.tree()).contains("SENTINEL"));
+}
+
+/// A line is found and judged without reading the file up to it: these files have as many findings as lines.
+#[test]
+fn the_excerpts_of_a_long_file_cost_no_reading_from_its_start() {
+    let rows = |end: &str| (0..20_000).map(|row| format!("- {{name: m{row:05}}}\r\n")).collect::<String>() + end;
+    for text in [rows(""), rows("x: [")] {
+        let source = Source::new("f.yml", text, false);
+        source.excerpt(1, 1, 1).unwrap();
+        let began = std::time::Instant::now();
+        for line in 1..=20_000 {
+            assert_eq!(source.excerpt(line, 3, 4).unwrap().line, format!("- {{name: m{:05}}}", line - 1));
+        }
+        assert!(source.excerpt(20_002, 1, 1).is_none());
+        assert!(began.elapsed() < std::time::Duration::from_secs(15), "{:?}", began.elapsed());
+    }
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::codes::{Excerpt, Location};
 
-use super::locate;
+use super::locate::{self, Rows};
 use super::parse;
 use super::value::{Content, Node};
 
@@ -19,13 +19,16 @@ pub struct Source {
     /// No line of this file is ever shown.
     confidential: bool,
     tree: OnceLock<Option<Node>>,
-    /// Sorted (line, holds a secret) of every key and value.
+    /// Where each line begins.
+    starts: OnceLock<Vec<usize>>,
+    /// Sorted (line, holds a secret) of every key and value; of every line where the YAML is broken.
     guards: OnceLock<Vec<(u32, bool)>>,
 }
 
 impl Source {
     pub fn new(path: impl Into<Arc<str>>, text: String, confidential: bool) -> Self {
-        Self { path: path.into(), text, confidential, tree: OnceLock::new(), guards: OnceLock::new() }
+        let path = path.into();
+        Self { path, text, confidential, tree: OnceLock::new(), starts: OnceLock::new(), guards: OnceLock::new() }
     }
 
     pub fn path(&self) -> &Arc<str> {
@@ -45,9 +48,13 @@ impl Source {
         self.tree.get_or_init(|| parse::parse(&self.text).ok()).as_ref()
     }
 
+    fn rows(&self) -> Rows<'_> {
+        Rows::new(&self.text, self.starts.get_or_init(|| Rows::starts(&self.text)))
+    }
+
     /// The place of byte `offset` of a scalar's text, and its line.
     pub fn locate(&self, node: &Node, offset: usize, width: usize) -> (Location, Option<Excerpt>) {
-        let (line, column) = locate::locate(&self.text, node, offset);
+        let (line, column) = locate::locate(self.rows(), node, offset);
         (self.location(line, column), self.excerpt(line, column, width))
     }
 
@@ -56,7 +63,7 @@ impl Source {
         if self.confidential || line == 0 || self.guarded(line) {
             return None;
         }
-        let text = locate::line(&self.text, line)?;
+        let text = self.rows().line(line)?;
         if text.len() > MAX_EXCERPT || (text.contains("://") && text.contains('@')) {
             return None;
         }
@@ -65,35 +72,31 @@ impl Source {
     }
 
     fn guarded(&self, line: u32) -> bool {
-        match self.tree() {
+        let guards = self.guards.get_or_init(|| match self.tree() {
             Some(tree) => {
-                let guards = self.guards.get_or_init(|| {
-                    let mut guards = Vec::new();
-                    collect_guards(tree, false, true, &mut guards);
-                    guards.sort_unstable();
-                    guards
-                });
-                let after = guards.partition_point(|(at, _)| *at <= line);
-                let Some((own, _)) = after.checked_sub(1).map(|last| guards[last]) else { return false };
-                guards[..after].iter().rev().take_while(|(at, _)| *at == own).any(|(_, secret)| *secret)
+                let mut guards = Vec::new();
+                collect_guards(tree, false, true, &mut guards);
+                guards.sort_unstable();
+                guards
             }
-            None => self.guarded_by_text(line),
-        }
+            None => self.guards_by_text(),
+        });
+        let after = guards.partition_point(|(at, _)| *at <= line);
+        let Some((own, _)) = after.checked_sub(1).map(|last| guards[last]) else { return false };
+        guards[..after].iter().rev().take_while(|(at, _)| *at == own).any(|(_, secret)| *secret)
     }
 
     /// Without a tree: everything since the last key of the first column is judged together.
-    fn guarded_by_text(&self, line: u32) -> bool {
+    fn guards_by_text(&self) -> Vec<(u32, bool)> {
         let mut guarded = false;
-        for (number, text) in locate::lines(&self.text).enumerate() {
-            if number as u32 >= line {
-                break;
-            }
+        let judged = locate::lines(&self.text).map(|text| {
             if !text.starts_with([' ', '\t', '#', '-']) && !text.is_empty() {
                 guarded = text.starts_with("lifecycle");
             }
             guarded |= is_sensitive(text);
-        }
-        guarded
+            guarded
+        });
+        (1..).zip(judged).collect()
     }
 }
 
@@ -114,8 +117,19 @@ fn collect_guards(node: &Node, secret: bool, root: bool, guards: &mut Vec<(u32, 
 
 /// Names that say that their value is a secret.
 pub fn is_sensitive(name: &str) -> bool {
-    const WORDS: [&str; 9] =
-        ["password", "passwd", "passphrase", "secret", "token", "credential", "api_key", "private_key", "jaas"];
+    const WORDS: [&str; 11] = [
+        "password",
+        "passwd",
+        "passphrase",
+        "secret",
+        "token",
+        "credential",
+        "api_key",
+        "private_key",
+        "jaas",
+        "user_info",
+        "authorization",
+    ];
     let name = name.to_ascii_lowercase().replace(['.', '-'], "_");
     WORDS.iter().any(|word| name.contains(word)) || name.contains("apikey")
 }
