@@ -20,7 +20,7 @@ use crate::state::store::StateObservation;
 
 use super::MAX_BYTES;
 
-const KIND: &str = "streamt.reviewed-plan";
+pub(super) const KIND: &str = "streamt.reviewed-plan";
 const FORMAT: u64 = 5;
 const AGAIN: &str = "make the plan again with this version of streamt; never edit a plan file";
 

@@ -11,6 +11,7 @@ use crate::codes::{Code, Diagnostic, Location};
 use crate::files::{self, Access};
 
 use super::ReviewedPlan;
+use super::envelope::KIND;
 
 /// A larger file is neither written nor read: 64 MiB.
 pub const MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -29,6 +30,10 @@ pub fn write(path: &Path, plan: &ReviewedPlan) -> Result<(), Diagnostic> {
         Ok(found) if found.is_dir() => return Err(failure(path, "the path is a directory")),
         Ok(found) if found.is_symlink() => return Err(failure(path, "the path is a symbolic link")),
         Ok(found) if !found.is_file() => return Err(failure(path, "the path is no regular file")),
+        Ok(found) if found.len() > 0 && !holds_plan(path)? => {
+            return Err(failure(path, "the path holds something else than a plan, which is not overwritten")
+                .suggest("choose another path, or remove the file first"));
+        }
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritten(path, &error)),
@@ -39,6 +44,13 @@ pub fn write(path: &Path, plan: &ReviewedPlan) -> Result<(), Diagnostic> {
         Ok(()) | Err(_) => {}
     }
     files::replace(path, &bytes, Access::Private).map_err(|error| unwritten(path, &error))
+}
+
+/// Whether a plan stands there, be it of another version or damaged: a slip of the hand must not cost a project file or a state.
+fn holds_plan(path: &Path) -> Result<bool, Diagnostic> {
+    let bytes = read_bytes(path)?;
+    let kind = format!("\"{KIND}\"");
+    Ok(bytes.first() == Some(&b'{') && bytes.windows(kind.len()).any(|window| window == kind.as_bytes()))
 }
 
 /// Reads a regular file of at most [`MAX_BYTES`]; E408 for anything else and for any defect inside.

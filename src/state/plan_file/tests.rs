@@ -287,6 +287,24 @@ fn a_target_that_is_no_regular_file_is_refused_and_left_alone() {
     assert!(!directory.path().join("nothing").exists() && !directory.path().join("a").exists());
 }
 
+/// `--out` with a name too many must not cost a project file or a state; a damaged plan is a plan all the same.
+#[test]
+fn a_file_that_holds_no_plan_is_never_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = reviewed(&creating().plan());
+    let path = directory.path().join("target");
+    for kept in ["apiVersion: streamt.dev/v1alpha1\n", "{\"state_version\":1}", "# \"streamt.reviewed-plan\"\n"] {
+        fs::write(&path, kept).unwrap();
+        assert_eq!(write(&path, &plan).unwrap_err().code, Code::E408PlanFileInvalid);
+        assert_eq!(fs::read_to_string(&path).unwrap(), kept);
+    }
+    for replaced in ["", "{\"format_version\":99,\"kind\":\"streamt.reviewed-plan\""] {
+        fs::write(&path, replaced).unwrap();
+        write(&path, &plan).unwrap();
+        assert_eq!(read(&path).unwrap(), plan);
+    }
+}
+
 #[test]
 fn only_a_bounded_regular_file_is_read() {
     let directory = tempfile::tempdir().unwrap();
