@@ -60,7 +60,8 @@ pub fn mode(fs: &dyn ProjectFs) -> Result<Mode, Diagnostic> {
 }
 
 pub fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::new(Code::E501ParseError, format!("cannot read '{path}': {}", error.kind()))
+    let why = error.get_ref().map_or_else(|| error.kind().to_string(), ToString::to_string);
+    Diagnostic::new(Code::E501ParseError, format!("cannot read '{path}': {why}"))
         .at(Location::named(path))
         .suggest("check that it exists and that this user may read it")
 }

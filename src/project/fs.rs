@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 /// Read access to a project directory. Paths are relative to the root.
 pub trait ProjectFs: Sync {
     /// The canonical root directory.
@@ -16,6 +18,23 @@ pub trait ProjectFs: Sync {
     fn files(&self, directory: &Path) -> io::Result<Option<Vec<PathBuf>>>;
     /// Whether something exists there; an absolute path is taken as it is.
     fn exists(&self, path: &Path) -> bool;
+}
+
+/// At most `limit` + 1 bytes of a regular file. A pipe would hang the command and a device may never end: both are refused.
+pub fn read_regular(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let found = file.metadata()?;
+    if found.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let known = found.len().min(limit as u64) as usize;
+    let mut bytes = Vec::with_capacity(known + 1);
+    file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// A directory of the file system.
@@ -41,15 +60,11 @@ impl ProjectFs for DiskFs {
     }
 
     fn read(&self, path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
-        let file = match File::open(self.root.join(path)) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        let known = file.metadata()?.len().min(limit as u64) as usize;
-        let mut bytes = Vec::with_capacity(known + 1);
-        file.take(limit as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(Some(bytes))
+        match read_regular(&self.root.join(path), limit) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn files(&self, directory: &Path) -> io::Result<Option<Vec<PathBuf>>> {

@@ -16,8 +16,12 @@ use tokio_rustls::TlsConnector;
 use zeroize::Zeroizing;
 
 use super::ProviderFailure;
+use crate::project::fs::read_regular;
 use crate::project::model::Tls;
 use crate::project::secret::Secret;
+
+/// Far above any bundle of certificates.
+const MAX_PEM: usize = 16 << 20;
 
 /// The bytes of the configured files, read once and proved usable.
 pub struct Material {
@@ -36,8 +40,10 @@ impl std::fmt::Debug for Material {
 impl Material {
     /// Reads the files, relative ones below `project_root`. E405 when one cannot be read, E208 when one of a pair is missing.
     pub fn load(tls: &Tls, project_root: &Path) -> Result<Self, ProviderFailure> {
-        let read =
-            |path: &Path, what| std::fs::read(project_root.join(path)).map_err(|_| ProviderFailure::Tls { what });
+        let read = |path: &Path, what| match read_regular(&project_root.join(path), MAX_PEM) {
+            Ok(bytes) if bytes.len() <= MAX_PEM => Ok(bytes),
+            Ok(_) | Err(_) => Err(ProviderFailure::Tls { what }),
+        };
         let ca_pem = tls
             .ca_location
             .as_deref()

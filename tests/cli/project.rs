@@ -289,6 +289,31 @@ fn a_secret_in_every_place_appears_in_no_output_and_no_file() {
     assert!(found(&planted.run("show model orders").exits(0).stdout), "the scan must find what is there");
 }
 
+/// A pipe in the place of a file is refused at once, for its reader would wait for ever.
+#[test]
+fn a_pipe_where_a_file_is_expected_hangs_nothing() {
+    for path in ["stream_project.yml", ".env", "environments/dev.yml", "macros/m.sql.j2", "ca.pem"] {
+        let tls = "127.0.0.1:1, security_protocol: SSL, ssl_ca_location: ca.pem}";
+        let workspace = Workspace::project(&PROJECT.replace("127.0.0.1:1}", tls));
+        let place = workspace.path(path);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        let _ = std::fs::remove_file(&place);
+        assert!(std::process::Command::new("mkfifo").arg(&place).status().unwrap().success());
+        let mut child =
+            (workspace.command("plan").stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()))
+                .spawn()
+                .unwrap();
+        let began = std::time::Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if began.elapsed() > Duration::from_secs(30) {
+                child.kill().unwrap();
+                panic!("{path} hangs");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
 /// SIGINT before anything durable: nothing is written and the envelope is whole.
 #[test]
 fn an_interrupted_plan_exits_130_and_writes_nothing() {
