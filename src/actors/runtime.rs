@@ -9,12 +9,13 @@ use std::thread::JoinHandle;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, ResponseFuture, System};
 
-use super::coordinator::{Coordinator, RunApply, RunPlan, Surroundings};
+use super::coordinator::{Coordinator, RunApply, RunPlan, RunRecover, RunRecoveryPlan, Surroundings};
 use super::registry::Registry;
 use super::schema_check::{self, AskSchemas};
 use super::{status, store};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
+use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::state::store::Snapshot;
@@ -58,6 +59,24 @@ impl Handler<RunApply> for Supervisor {
     fn handle(&mut self, message: RunApply, _: &mut Self::Context) -> Self::Result {
         let coordinator = self.coordinator();
         Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| ended_apply()) })
+    }
+}
+
+impl Handler<RunRecoveryPlan> for Supervisor {
+    type Result = ResponseFuture<Result<RecoveryPlanned, RecoveryFailure>>;
+
+    fn handle(&mut self, message: RunRecoveryPlan, _: &mut Self::Context) -> Self::Result {
+        let coordinator = self.coordinator();
+        Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| Err(ended().into())) })
+    }
+}
+
+impl Handler<RunRecover> for Supervisor {
+    type Result = ResponseFuture<Result<Recovered, RecoveryFailure>>;
+
+    fn handle(&mut self, message: RunRecover, _: &mut Self::Context) -> Self::Result {
+        let coordinator = self.coordinator();
+        Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| Err(ended_recovery())) })
     }
 }
 
@@ -144,6 +163,34 @@ impl Runtime {
         self.block_on(RunApply { request, control }).unwrap_or_else(ended_apply)
     }
 
+    /// Observes what a blocked operation left and saves the evidence for its recovery. Callable from any executor.
+    pub async fn plan_recovery(
+        &self,
+        request: RecoveryPlanRequest,
+        control: Control,
+    ) -> Result<RecoveryPlanned, RecoveryFailure> {
+        self.supervisor.send(RunRecoveryPlan { request, control }).await.unwrap_or_else(|_| Err(ended().into()))
+    }
+
+    /// [`Self::plan_recovery`] for a caller without an executor.
+    pub fn plan_recovery_blocking(
+        &self,
+        request: RecoveryPlanRequest,
+        control: Control,
+    ) -> Result<RecoveryPlanned, RecoveryFailure> {
+        self.block_on(RunRecoveryPlan { request, control }).unwrap_or_else(|| Err(ended().into()))
+    }
+
+    /// Ends a blocked operation as reviewed. Callable from any executor.
+    pub async fn recover(&self, request: RecoverRequest, control: Control) -> Result<Recovered, RecoveryFailure> {
+        self.supervisor.send(RunRecover { request, control }).await.unwrap_or_else(|_| Err(ended_recovery()))
+    }
+
+    /// [`Self::recover`] for a caller without an executor.
+    pub fn recover_blocking(&self, request: RecoverRequest, control: Control) -> Result<Recovered, RecoveryFailure> {
+        self.block_on(RunRecover { request, control }).unwrap_or_else(|| Err(ended_recovery()))
+    }
+
     /// Observes live resources without lock, state or plan. Callable from any executor.
     pub async fn observe(&self, request: ObserveRequest, control: Control) -> Observed {
         self.supervisor.send(RunObserve { request, control }).await.unwrap_or_else(|_| ended_observation())
@@ -226,6 +273,10 @@ fn ended() -> Diagnostic {
 /// Nobody is left who could tell how far it came.
 fn ended_apply() -> ApplyOutcome {
     ApplyOutcome { committed: None, ..ApplyOutcome::stopped(ApplyEnd::Failed(ended().into())) }
+}
+
+fn ended_recovery() -> RecoveryFailure {
+    RecoveryFailure { committed: None, ..ended().into() }
 }
 
 fn ended_observation() -> Observed {

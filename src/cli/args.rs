@@ -147,6 +147,8 @@ pub enum StateCommand {
     Init(commands::state_init::StateInitArgs),
     Status(commands::state_status::StateStatusArgs),
     LockStatus(commands::state_lock_status::StateLockStatusArgs),
+    RecoveryPlan(commands::state_recovery::RecoveryPlanArgs),
+    Recover(commands::state_recovery::RecoverArgs),
 }
 
 impl Command {
@@ -172,6 +174,8 @@ impl Command {
             Self::State(StateCommand::Init(_)) => "state init",
             Self::State(StateCommand::Status(_)) => "state status",
             Self::State(StateCommand::LockStatus(_)) => "state lock-status",
+            Self::State(StateCommand::RecoveryPlan(_)) => "state recovery-plan",
+            Self::State(StateCommand::Recover(_)) => "state recover",
             Self::Explain(_) => "explain",
             Self::Completion(_) => "completion",
             Self::Version(_) => "version",

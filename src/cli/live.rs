@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
+use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::validate::{SchemaAnswer, SchemaQuestion};
@@ -24,6 +25,23 @@ pub fn plan(context: &Context, request: PlanRequest) -> Result<PlanOutcome, Fail
 pub fn apply(context: &Context, request: ApplyRequest) -> Result<ApplyOutcome, Failure> {
     let session = Session::start(context, "apply")?;
     let outcome = session.runtime.apply_blocking(request, session.control());
+    session.progress.finish();
+    Ok(outcome)
+}
+
+pub fn plan_recovery(
+    context: &Context,
+    request: RecoveryPlanRequest,
+) -> Result<Result<RecoveryPlanned, RecoveryFailure>, Failure> {
+    let session = Session::start(context, "state recovery-plan")?;
+    let outcome = session.runtime.plan_recovery_blocking(request, session.control());
+    session.progress.finish();
+    Ok(outcome)
+}
+
+pub fn recover(context: &Context, request: RecoverRequest) -> Result<Result<Recovered, RecoveryFailure>, Failure> {
+    let session = Session::start(context, "state recover")?;
+    let outcome = session.runtime.recover_blocking(request, session.control());
     session.progress.finish();
     Ok(outcome)
 }
@@ -83,8 +101,8 @@ fn interrupted(signal: Signal) -> Failure {
     Failure::new(error).exit(exit_of(signal))
 }
 
-/// A plan that could not be made.
-fn failed(failure: crate::messages::operation::Failure) -> Failure {
+/// An operation that ended before it had a result.
+pub fn failed(failure: crate::messages::operation::Failure) -> Failure {
     let mut failed = Failure::from(failure.diagnostics).warn(failure.warnings);
     if let Some(saved) = failure.saved {
         failed = failed.data(&serde_json::json!({ "plan_file": saved.display().to_string() }));

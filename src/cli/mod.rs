@@ -78,6 +78,8 @@ fn run(context: &Context, command: Command) -> CmdResult {
         Command::State(StateCommand::Init(args)) => commands::state_init::run(context, &args),
         Command::State(StateCommand::LockStatus(args)) => commands::state_lock_status::run(context, &args),
         Command::State(StateCommand::Status(args)) => commands::state_status::run(context, &args),
+        Command::State(StateCommand::RecoveryPlan(args)) => commands::state_recovery::plan(context, &args),
+        Command::State(StateCommand::Recover(args)) => commands::state_recovery::recover(context, &args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Completion(args) => commands::completion::run(&args),
         Command::Version(_) => commands::version::run(context),

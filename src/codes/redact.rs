@@ -40,6 +40,17 @@ pub fn is_sensitive_key(key: &str) -> bool {
     SENSITIVE_KEY.is_match(key)
 }
 
+static REFUSED_PAIR: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"(?i)(password|passwd|secret|token|api[_-]?key|authorization|bearer)\s*[=:]\s*\S+"));
+
+/// Whether a text that is stored as it is must not be: it carries a credential or looks as if it did.
+pub fn is_credential_like(text: &str) -> bool {
+    URL_USER.is_match(text)
+        || DATABASE_URL.is_match(text)
+        || REFUSED_PAIR.is_match(text)
+        || text.chars().any(|c| c < '\u{20}')
+}
+
 /// Replaces the value of every sensitive key, at any depth. Idempotent.
 pub fn redact_keys(value: &mut Value) {
     walk(value, &|_| None);

@@ -4,5 +4,6 @@
 pub mod kafka;
 pub mod lock;
 pub mod operation;
+pub mod recovery;
 pub mod schema_registry;
 pub mod status;

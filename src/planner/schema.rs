@@ -134,7 +134,7 @@ fn attributes(desired: &SchemaArtifact) -> Map<String, Value> {
 }
 
 /// Whether registering the artifact would make a new version of a subject, existing or not.
-pub(super) fn creates_version(desired: &SchemaArtifact, live: &SchemaObservation) -> bool {
+pub fn creates_version(desired: &SchemaArtifact, live: &SchemaObservation) -> bool {
     let same_text = || match &live.schema {
         Some(schema) => same_canonical(&desired.schema, schema),
         None => false,

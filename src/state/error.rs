@@ -158,8 +158,8 @@ impl StateError {
             StateErrorKind::Interrupted => "nothing was changed; run the command again",
             StateErrorKind::LockLost => "read `streamt state status` before anything else; repeat nothing until then",
             StateErrorKind::RecoveryRequired(_) => {
-                "`streamt state status` shows what was completed; keep the state as it is: this version cannot resolve it, \
-                 a later one can (`streamt state recover`)"
+                "read `streamt state status`; then save the evidence with `streamt state recovery-plan --resolution observed \
+                 --out FILE`, have it reviewed, and end the operation with `streamt state recover --plan FILE`"
             }
             StateErrorKind::UnknownCommit => "read `streamt state status`; repeat nothing before the result is known",
             StateErrorKind::ReleaseAfterCommit => {

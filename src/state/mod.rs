@@ -12,6 +12,8 @@ pub mod model;
 pub mod plan_file;
 pub mod postgres;
 pub mod projection;
+pub mod recovery;
+pub mod recovery_plan;
 pub mod scalar;
 pub mod step;
 pub mod store;

@@ -89,6 +89,20 @@ pub struct StateAddress {
     pub environment: String,
 }
 
+impl StateAddress {
+    /// None unless the text has three non-empty segments.
+    pub fn parse(text: &str) -> Option<Self> {
+        let segments: Vec<&str> = text.strip_prefix("streamt-state://")?.split('/').collect();
+        let [namespace, project, environment] = segments.as_slice() else { return None };
+        let whole = segments.iter().all(|segment| !segment.is_empty());
+        whole.then(|| Self {
+            namespace: (*namespace).to_owned(),
+            project: (*project).to_owned(),
+            environment: (*environment).to_owned(),
+        })
+    }
+}
+
 impl fmt::Display for StateAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "streamt-state://{}/{}/{}", self.namespace, self.project, self.environment)

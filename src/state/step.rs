@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::codes::redact::is_credential_like;
 use crate::compiler::canonical::Checksum;
 
 use super::control::{
@@ -70,6 +71,11 @@ pub fn begin(snapshot: Snapshot, intent: Intent) -> Result<Step, StateError> {
     let state = &snapshot.state;
     if intent.prior_state_serial != state.state.serial || intent.prior_state_checksum != state.checksum {
         return Err(StateError::conflict());
+    }
+    // What a recovery plan would refuse must not become part of an operation that may need one.
+    if is_credential_like(&intent.actor) {
+        return Err(StateError::invalid("the name of the actor looks like a credential")
+            .suggest("set STREAMT_ACTOR to a plain name"));
     }
     check_size(&intent, &state.state)?;
     let operation_id = intent.operation_id;

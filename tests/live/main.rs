@@ -17,6 +17,7 @@ mod kafka_security;
 mod kafka_wire;
 mod payments;
 mod postgres;
+mod recovery;
 mod refusals;
 mod registry;
 mod reviewed;

@@ -71,7 +71,7 @@ impl Driver {
     }
 
     /// Row 11: the lock and the first snapshot under it.
-    async fn acquire(&mut self) -> Result<Snapshot, Stop> {
+    pub(super) async fn acquire(&mut self) -> Result<Snapshot, Stop> {
         let cancel = &self.control.cancel;
         let (requested, reads) = (cancel.requested().clone(), self.reads.clone());
         actix::spawn(async move {
@@ -164,7 +164,7 @@ impl Driver {
         if self.lock_lost() { Event::NotHeld } else { Event::Refused }
     }
 
-    fn failure(&self, diagnostics: Diagnostics) -> Failure {
+    pub(super) fn failure(&self, diagnostics: Diagnostics) -> Failure {
         let interrupted = diagnostics.iter().any(|diagnostic| diagnostic.code == Code::E903Interrupted);
         Failure {
             diagnostics,
@@ -262,7 +262,11 @@ impl Driver {
     }
 
     /// Feeds the machine until it ends. The second value is what the release said.
-    async fn walk(&mut self, first: Event, mut apply: Option<&mut Apply>) -> (Verdict, Result<(), StateError>) {
+    pub(super) async fn walk(
+        &mut self,
+        first: Event,
+        mut apply: Option<&mut Apply>,
+    ) -> (Verdict, Result<(), StateError>) {
         let (mut state, mut event) = (State::Preparing, first);
         let mut released = Ok(());
         loop {

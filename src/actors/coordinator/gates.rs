@@ -157,15 +157,16 @@ impl Driver {
     /// Rows 12 and 13.
     fn enter(&mut self, snapshot: &Snapshot) -> Result<(), Stop> {
         snapshot.ensure_clear()?;
-        if let Some(file) = &self.store.file {
-            let text =
-                format!("the ownership state is kept in a local file, unsuitable for shared CI: {}", file.display());
-            self.warnings.push(
-                Diagnostic::new(Code::W106LocalStateOnly, text)
-                    .suggest("share it through one place where applies run, or keep state in PostgreSQL"),
-            );
-        }
+        self.warnings.extend(self.local_state_only());
         self.proceed()
+    }
+
+    /// W106.
+    pub(super) fn local_state_only(&self) -> Option<Diagnostic> {
+        let file = self.store.file.as_ref()?;
+        let text = format!("the ownership state is kept in a local file, unsuitable for shared CI: {}", file.display());
+        let warning = Diagnostic::new(Code::W106LocalStateOnly, text);
+        Some(warning.suggest("share it through one place where applies run, or keep state in PostgreSQL"))
     }
 
     /// E903 once a signal asked for the end; E423 once the lock is lost.
@@ -248,7 +249,7 @@ impl Driver {
     }
 
     /// Rows 20 and 25: state and control are still what was planned against.
-    async fn unchanged(&self, expected: &Snapshot) -> Result<Snapshot, Stop> {
+    pub(super) async fn unchanged(&self, expected: &Snapshot) -> Result<Snapshot, Stop> {
         let current = lock_reply(self.lock.send(Observe).await)?;
         if current != *expected {
             return Err(StateError::conflict().into());

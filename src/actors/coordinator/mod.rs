@@ -1,6 +1,6 @@
 //! The coordinator: one operation from the lock to the release. `machine` says what follows what, `gates` what must hold before
 //! the durable intent, `observe` what is asked of the providers, `work` what is sent to them. `driver` and `effects` walk the
-//! machine. It promises that nothing is sent without a durable step before it, and that after a failure nothing more is sent at all.
+//! machine; `recover` ends an operation that was blocked. It promises that nothing is sent without a durable step before it, and that after a failure nothing more is sent at all.
 
 mod apply;
 mod driver;
@@ -8,6 +8,7 @@ mod effects;
 mod gates;
 mod machine;
 mod observe;
+mod recover;
 mod work;
 
 use std::rc::Rc;
@@ -26,6 +27,7 @@ use crate::messages::lock::LockLost;
 use crate::messages::operation::{
     ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, Lists, PlanOutcome, PlanRequest,
 };
+use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::project::Project;
 use crate::state::error::StateError;
 
@@ -44,6 +46,22 @@ pub(crate) struct RunPlan {
 #[rtype(result = "ApplyOutcome")]
 pub(crate) struct RunApply {
     pub request: ApplyRequest,
+    pub control: Control,
+}
+
+/// Makes the evidence for the recovery of a blocked operation.
+#[derive(Message)]
+#[rtype(result = "Result<RecoveryPlanned, RecoveryFailure>")]
+pub(crate) struct RunRecoveryPlan {
+    pub request: RecoveryPlanRequest,
+    pub control: Control,
+}
+
+/// Ends a blocked operation as reviewed.
+#[derive(Message)]
+#[rtype(result = "Result<Recovered, RecoveryFailure>")]
+pub(crate) struct RunRecover {
+    pub request: RecoverRequest,
     pub control: Control,
 }
 
@@ -131,6 +149,29 @@ impl Handler<RunApply> for Coordinator {
                 Err(error) => ApplyOutcome::stopped(ApplyEnd::Failed(error.diagnostic().into())),
             }
         })
+    }
+}
+
+impl Handler<RunRecoveryPlan> for Coordinator {
+    type Result = ResponseFuture<Result<RecoveryPlanned, RecoveryFailure>>;
+
+    fn handle(&mut self, message: RunRecoveryPlan, context: &mut Self::Context) -> Self::Result {
+        let RunRecoveryPlan { request, control } = message;
+        let driver = self.driver(&request.project, control, context.address());
+        Box::pin(async move {
+            driver.map_err(|error| RecoveryFailure::from(error.diagnostic()))?.plan_recovery(request).await
+        })
+    }
+}
+
+impl Handler<RunRecover> for Coordinator {
+    type Result = ResponseFuture<Result<Recovered, RecoveryFailure>>;
+
+    fn handle(&mut self, RunRecover { request, control }: RunRecover, context: &mut Self::Context) -> Self::Result {
+        let driver = self.driver(&request.project, control, context.address());
+        Box::pin(
+            async move { driver.map_err(|error| RecoveryFailure::from(error.diagnostic()))?.recover(request).await },
+        )
     }
 }
 

@@ -14,6 +14,7 @@ use crate::cli::live;
 use crate::cli::outcome::{self, CmdResult, Failure, Outcome, exit};
 use crate::cli::project;
 use crate::cli::sanitize;
+use crate::cli::shell;
 use crate::codes::{Code, Diagnostics};
 use crate::compiler::Compiled;
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, ApplySource, Label, Lists, SelectionText};
@@ -103,7 +104,7 @@ pub fn run(context: &Context, args: &ApplyArgs) -> CmdResult {
 }
 
 /// Reads and compiles the project once more, under the lock.
-fn reload(context: &Context, args: &ProjectArgs) -> crate::messages::operation::Reload {
+pub fn reload(context: &Context, args: &ProjectArgs) -> crate::messages::operation::Reload {
     let (context, args) = (context.clone(), args.clone());
     Box::new(move || {
         let again = project::open(&context, &args).and_then(project::checked);
@@ -195,9 +196,24 @@ impl Report<'_> {
         }
         set("committed", json!(outcome.committed));
         if outcome.recovery_required {
-            set("next_steps", json!([project::next_command(self.project(), "state status")]));
+            set("next_steps", json!(self.next_steps()));
         }
         Value::Object(data)
+    }
+
+    /// What proves and records the mix that a started operation left.
+    fn next_steps(&self) -> [String; 2] {
+        let project = self.project();
+        let id = self.outcome.operation_id.map(|id| id.to_string()).unwrap_or_default();
+        let file = project.root.join(".streamt").join(format!("recovery-{id}.json")).display().to_string();
+        [
+            project::next_command(project, "state status"),
+            format!(
+                "{} --resolution observed --out {}",
+                project::next_command(project, "state recovery-plan"),
+                shell::quote(&file)
+            ),
+        ]
     }
 
     fn project(&self) -> &Project {
@@ -234,11 +250,9 @@ impl Report<'_> {
         group(&mut doc, "Not started:", " ", Tone::Plain, &lists.not_started);
         doc.line("Nothing was taken back.");
         if self.outcome.recovery_required {
-            doc.line(
-                Line::new()
-                    .tone(Tone::Heading, "Next:")
-                    .plain(format!(" {}", project::next_command(self.project(), "state status"))),
-            );
+            for step in self.next_steps() {
+                doc.line(Line::new().tone(Tone::Heading, "Next:").plain(format!(" {step}")));
+            }
         }
         doc
     }

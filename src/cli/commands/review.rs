@@ -1,6 +1,6 @@
 //! `streamt review FILE`: what a saved plan says, verified, without contacting anything.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -11,12 +11,16 @@ use crate::cli::outcome::{CmdResult, Outcome};
 use crate::cli::plan_view::{View, render};
 use crate::planner::model::Action;
 use crate::planner::payload::PlanPayload;
+use crate::state::control::Resolution;
 use crate::state::plan_file;
+use crate::state::recovery_plan;
+
+use super::state_recovery::{target_line, targets};
 
 /// Verify and show a saved plan
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
-    /// The file that `plan --out` wrote
+    /// The file that `plan --out` or `state recovery-plan --out` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -38,6 +42,9 @@ struct ReviewData<'a> {
 
 pub fn run(context: &Context, args: &ReviewArgs) -> CmdResult {
     let path = context.directory.join(&args.file);
+    if plan_file::kind(&path)?.as_deref() == Some(recovery_plan::KIND) {
+        return recovery(&path);
+    }
     let reviewed = plan_file::read(&path)?;
     let data = ReviewData {
         kind: "streamt.reviewed-plan",
@@ -81,5 +88,55 @@ pub fn run(context: &Context, args: &ReviewArgs) -> CmdResult {
         next: None,
     };
     text.append(render(view));
+    Ok(Outcome::new(&data, text))
+}
+
+/// What a recovery would record, and the three values that confirm it.
+fn recovery(path: &Path) -> CmdResult {
+    let plan = recovery_plan::read(path)?;
+    let blocked = plan.control.intent();
+    let actions: Vec<_> = blocked.iter().flat_map(|intent| &intent.actions).collect();
+    let data = serde_json::json!({
+        "kind": recovery_plan::KIND, "format_version": recovery_plan::FORMAT, "created_at": null,
+        "checksum": plan.evidence_checksum, "valid": true, "project": plan.address.project,
+        "environment": plan.address.environment, "offline": false, "authorizes_apply": false, "actions": actions,
+        "plan": null, "blocked_operation_id": plan.blocked_operation_id(),
+        "recovery_operation_id": plan.recovery_operation_id, "resolution": plan.resolution, "store": plan.store,
+        "address": plan.address.to_string(), "state_serial": plan.state.serial, "state_checksum": plan.state_checksum,
+        "control": plan.control.to_value(), "targets": plan.targets, "summary": targets(&plan.targets),
+        "candidate_state": plan.candidate,
+    });
+    let mut text = Doc::new();
+    text.heading("Recovery plan, format 3, evidence checksum verified");
+    let mut rows = vec![
+        ("project", plan.address.project.clone()),
+        ("environment", plan.address.environment.clone()),
+        ("address", plan.address.to_string()),
+        ("blocked operation", plan.blocked_operation_id().to_string()),
+        ("resolution", plan.resolution.to_string()),
+        ("evidence checksum", plan.evidence_checksum.to_string()),
+        ("recovery", plan.recovery_operation_id.to_string()),
+        ("state", format!("serial {}, {}", plan.state.serial, plan.state_checksum)),
+    ];
+    match (plan.resolution, plan.next_state()) {
+        (Resolution::Observed, Some(next)) => {
+            rows.push(("would record", format!("serial {}, {} resources", next.serial, next.resources.len())));
+        }
+        (Resolution::Observed | Resolution::RolledBack | Resolution::AbandonedBeforeMutation, _) => {
+            rows.push(("would record", "no change of ownership".to_owned()));
+        }
+    }
+    if let Some(record) = plan.control.recovery() {
+        rows.push(("stopped", record.failed_at.to_string()));
+    }
+    text.pairs(2, rows);
+    if !plan.targets.is_empty() {
+        text.blank().heading("Targets, in order:");
+        for target in &plan.targets {
+            text.line(Line::from(format!("  {} {}", target_line(target), target.fingerprint)));
+        }
+    }
+    text.blank();
+    text.line("Compare each target with the live system. A recovery changes state only, never a provider.");
     Ok(Outcome::new(&data, text))
 }

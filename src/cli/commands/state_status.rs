@@ -54,7 +54,8 @@ pub fn run(context: &Context, args: &StateStatusArgs) -> CmdResult {
         DeploymentState::Local { .. } => local(&read_state(&opened.project)?),
         DeploymentState::Postgres(state) => remote(&opened.project, state).map_err(|error| error.diagnostic())?,
     };
-    Ok(Outcome::new(&data, text(&data, resources)).warn(opened.warnings))
+    let next = project::next_command(&opened.project, "state recovery-plan");
+    Ok(Outcome::new(&data, text(&data, resources, &next)).warn(opened.warnings))
 }
 
 fn local(snapshot: &Snapshot) -> (StatusData, usize) {
@@ -116,7 +117,7 @@ fn remote(project: &Project, state: &PostgresState) -> Result<(StatusData, usize
     })
 }
 
-fn text(data: &StatusData, resources: usize) -> Doc {
+fn text(data: &StatusData, resources: usize, next: &str) -> Doc {
     let mut doc = Doc::new();
     let mut rows = vec![("backend", data.backend.to_owned()), ("address", data.address.clone())];
     if let Some(store) = &data.store {
@@ -158,7 +159,8 @@ fn text(data: &StatusData, resources: usize) -> Doc {
                 }
                 _ => "An operation did not finish. Keep the rows of the store as they are: they are the evidence.",
             });
-            doc.line("This version cannot recover it; a version with `state recovery-plan` can.");
+            doc.line("Nothing goes on or back by itself. Observe what it left, have that reviewed, then resolve it:");
+            doc.line(format!("  {next} --resolution observed --out FILE"));
         }
     }
     doc

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::compiler::canonical::{Checksum, to_canonical};
+use crate::state::model::StateAddress;
 
-use super::event::{Intent, ProgressEntry, RecoveryRecord};
+use super::event::{Event, Intent, ProgressEntry, RecoveryRecord};
 use super::grammar::Frontier;
 use super::{CURRENT_VERSION, Control, ControlError, Status};
 
@@ -80,7 +81,32 @@ pub fn clear_checksum(address: &str) -> Checksum {
     )
 }
 
+#[derive(Deserialize)]
+struct Document {
+    control_version: u8,
+    intent: Intent,
+    progress: Vec<ProgressEntry>,
+    recovery: Option<RecoveryRecord>,
+}
+
 impl Control {
+    /// Reads the whole document of a pending operation by folding what it says; anything that the grammar would not have
+    /// produced is refused.
+    pub fn read(address: &StateAddress, value: &Value) -> Result<Self, ControlError> {
+        let document: Document =
+            serde_json::from_value(value.clone()).map_err(|_| ControlError("its control is malformed"))?;
+        let (mut control, _) =
+            Self::clear(address).apply_in_version(Event::Intent(document.intent), document.control_version)?;
+        let recovery = document.recovery.map(Event::RecoveryRequired);
+        for event in document.progress.into_iter().map(Event::Progress).chain(recovery) {
+            control = control.apply(event)?.0;
+        }
+        if control.open.as_ref().is_some_and(|open| open.frontier.inside_completed_run()) {
+            return Err(ControlError("the outcomes of a group are recorded together"));
+        }
+        if control.to_value() == *value { Ok(control) } else { Err(ControlError("its control is malformed")) }
+    }
+
     /// The whole document. Its canonical form has the digest [`Control::checksum`].
     pub fn to_value(&self) -> Value {
         json!({

@@ -33,7 +33,7 @@ impl Frontier {
         self.started == 0
     }
 
-    fn inside_completed_run(&self) -> bool {
+    pub fn inside_completed_run(&self) -> bool {
         self.completed > 0
     }
 }

@@ -71,20 +71,7 @@ impl Serialize for StateReference {
 impl<'de> Deserialize<'de> for StateReference {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let document = StateDocument::deserialize(deserializer)?;
-        let segments: Option<Vec<&str>> =
-            document.address.strip_prefix("streamt-state://").map(|t| t.split('/').collect());
-        let address = match segments.as_deref() {
-            Some([namespace, project, environment])
-                if [namespace, project, environment].iter().all(|segment| !segment.is_empty()) =>
-            {
-                StateAddress {
-                    namespace: (*namespace).to_owned(),
-                    project: (*project).to_owned(),
-                    environment: (*environment).to_owned(),
-                }
-            }
-            Some(_) | None => return Err(de::Error::custom("not a state address")),
-        };
+        let address = StateAddress::parse(&document.address).ok_or_else(|| de::Error::custom("not a state address"))?;
         Ok(Self {
             store: StoreIdentity { backend: document.backend, store_id: document.store_id },
             address,

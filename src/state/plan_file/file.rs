@@ -1,11 +1,13 @@
 //! Plan files on disk.
 
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read};
-use std::os::unix::fs::DirBuilderExt;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use uuid::Uuid;
 
 use crate::codes::{Code, Diagnostic, Location};
 use crate::files::{self, Access};
@@ -38,11 +40,7 @@ pub fn write(path: &Path, plan: &ReviewedPlan) -> Result<(), Diagnostic> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(unwritten(path, &error)),
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match DirBuilder::new().mode(0o700).create(directory) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(unwritten(path, &error)),
-        Ok(()) | Err(_) => {}
-    }
+    make_directory(path).map_err(|error| unwritten(path, &error))?;
     files::replace(path, &bytes, Access::Private).map_err(|error| unwritten(path, &error))
 }
 
@@ -59,9 +57,80 @@ pub fn read(path: &Path) -> Result<ReviewedPlan, Diagnostic> {
     ReviewedPlan::parse(&bytes).map_err(|error| error.at(Location::named(path.to_string_lossy())))
 }
 
+/// The `kind` that a plan file of any sort names; none when it has no such member.
+pub fn kind(path: &Path) -> Result<Option<String>, Diagnostic> {
+    #[derive(serde::Deserialize)]
+    struct Sort {
+        kind: String,
+    }
+    Ok(serde_json::from_slice::<Sort>(&read_bytes(path)?).ok().map(|sort| sort.kind))
+}
+
+/// Creates a file that was not there, whole, mode 0600, durable on return; creates its directory when only that is missing.
+/// E408 when anything stands at the path and for a failure to write.
+pub fn create_new(path: &Path, bytes: &[u8]) -> Result<(), Diagnostic> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(failure(path, "the plan is larger than 64 MiB"));
+    }
+    let Some(name) = path.file_name() else { return Err(failure(path, "the path names no file")) };
+    refuse_existing(path)?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", Uuid::new_v4().simple()));
+    link_new(&path.with_file_name(hidden), path, bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => exists(path),
+        _ => unwritten(path, &error),
+    })
+}
+
+/// E408 when anything stands at the path, a link included.
+pub fn refuse_existing(path: &Path) -> Result<(), Diagnostic> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => Err(exists(path)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(unwritten(path, &error)),
+    }
+}
+
+/// A hard link neither replaces nor follows what stands at its name.
+fn link_new(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let directory = make_directory(path)?;
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+    let written = file
+        .set_permissions(Permissions::from_mode(0o600))
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::hard_link(temporary, path));
+    let removed = fs::remove_file(temporary);
+    written.and(removed)?;
+    File::open(directory)?.sync_all()
+}
+
+/// The directory of a file, created when it is missing and its own directory is not.
+fn make_directory(path: &Path) -> io::Result<&Path> {
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(directory),
+    }
+}
+
+fn exists(path: &Path) -> Diagnostic {
+    failure(path, "something stands at the path already").suggest("name a file that does not exist yet")
+}
+
 fn read_bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+    read_with(path, OFlags::empty())
+}
+
+/// As for a reviewed plan, and not through a symbolic link.
+pub fn read_unlinked(path: &Path) -> Result<Vec<u8>, Diagnostic> {
+    read_with(path, OFlags::NOFOLLOW)
+}
+
+fn read_with(path: &Path, more: OFlags) -> Result<Vec<u8>, Diagnostic> {
     // Without waiting, so that a pipe that nobody writes to does not hang the command.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | more;
     let file = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(io::Error::from);
     let file = file.map_err(|error| unread(path, &error))?;
     let found = file.metadata().map_err(|error| unread(path, &error))?;

@@ -7,7 +7,8 @@ mod file;
 mod fresh;
 
 pub use envelope::{Origin, ReviewedPlan, StateReference, environment_fingerprint};
-pub use file::{MAX_BYTES, read, write};
+pub use file::{MAX_BYTES, kind, read, write};
+pub(super) use file::{create_new, read_unlinked, refuse_existing};
 pub use fresh::{Context, Stale};
 
 #[cfg(test)]
