@@ -173,6 +173,16 @@ fn topic_config_becomes_strings() {
     block.config.insert("x".into(), json!([1]));
     project.models.push(Model { topic: Some(block), ..model("m") });
     assert_eq!(refused(project), ["E501 topic config 'x' of model 'm' must be a string, an integer or a boolean"]);
+    for (length, fits) in [(32_767, true), (32_768, false)] {
+        let mut project = shop();
+        let mut block = topic("t");
+        block.config.insert("x".into(), "1".repeat(length).into());
+        project.models.push(Model { topic: Some(block), ..model("m") });
+        match fits {
+            true => assert_eq!(compiled(project).artifacts.topics[0].config["x"].len(), length),
+            false => assert!(refused(project)[0].contains("'x' of model 'm' must be at most 32767 bytes long")),
+        }
+    }
 }
 
 #[test]

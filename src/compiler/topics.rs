@@ -15,6 +15,10 @@ use super::resolve::Output;
 /// Where continuous tests report; one for all of them.
 pub const TEST_FAILURES: &str = "_streamt_test_failures";
 
+/// A broker hangs up on a longer string instead of refusing it.
+const MAX_KAFKA_STRING: usize = i16::MAX as usize;
+const MAX_SHOWN_KEY: usize = 249;
+
 /// Topics in topological order of their models, then the topic of test failures, then dead-letter topics.
 pub(super) fn compile(context: &mut Context<'_>, order: &[&str]) -> Vec<TopicArtifact> {
     let mut topics = Vec::new();
@@ -26,9 +30,9 @@ pub(super) fn compile(context: &mut Context<'_>, order: &[&str]) -> Vec<TopicArt
             None => BTreeMap::new(),
             Some(block) => match config(&block.config) {
                 Ok(config) => config,
-                Err(key) => {
-                    let message =
-                        format!("topic config '{key}' of model '{name}' must be a string, an integer or a boolean");
+                Err((key, must)) => {
+                    let key: String = key.chars().take(MAX_SHOWN_KEY).collect();
+                    let message = format!("topic config '{key}' of model '{name}' must be {must}");
                     let finding = Diagnostic::new(Code::E501ParseError, message);
                     context.findings.push(model.origin.mark("topic.config", finding));
                     continue;
@@ -146,15 +150,23 @@ impl Shape {
     }
 }
 
-/// Values as the broker returns them: strings. The key of the first value that is none is the error.
-fn config(written: &Map<String, Value>) -> Result<BTreeMap<String, String>, &str> {
+/// Values as the broker returns them: strings. The first key that cannot be used, and what it must be, is the error.
+fn config(written: &Map<String, Value>) -> Result<BTreeMap<String, String>, (&str, &'static str)> {
     written
         .iter()
-        .map(|(key, value)| match value {
-            Value::String(text) => Ok((key.clone(), text.clone())),
-            Value::Bool(flag) => Ok((key.clone(), flag.to_string())),
-            Value::Number(number) if !number.is_f64() => Ok((key.clone(), number.to_string())),
-            Value::Number(_) | Value::Null | Value::Array(_) | Value::Object(_) => Err(key.as_str()),
+        .map(|(key, value)| {
+            let text = match value {
+                Value::String(text) => text.clone(),
+                Value::Bool(flag) => flag.to_string(),
+                Value::Number(number) if !number.is_f64() => number.to_string(),
+                Value::Number(_) | Value::Null | Value::Array(_) | Value::Object(_) => {
+                    return Err((key.as_str(), "a string, an integer or a boolean"));
+                }
+            };
+            match key.len().max(text.len()) > MAX_KAFKA_STRING {
+                true => Err((key.as_str(), "at most 32767 bytes long, name and value each: Kafka carries no longer text")),
+                false => Ok((key.clone(), text)),
+            }
         })
         .collect()
 }
