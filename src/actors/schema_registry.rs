@@ -9,7 +9,7 @@ use super::provider::{self, Permits, Watched};
 use crate::actors::lease::ActionLease;
 use crate::messages::schema_registry::{
     CheckCompatibility, ListSubjects, NextVersion, ObserveSubjects, Probe, ReferencesOf, Register, SetCompatibility,
-    VersionOf,
+    VersionHolding, VersionOf,
 };
 use crate::project::model::SchemaRegistryRuntime;
 use crate::providers::{Ctx, ProviderFailure, RegistryClient};
@@ -135,6 +135,15 @@ impl Handler<CheckCompatibility> for SchemaRegistryActor {
     fn handle(&mut self, message: CheckCompatibility, context: &mut Self::Context) -> Self::Result {
         let CheckCompatibility { ctx, artifact } = message;
         self.read(context, ctx, async move |client, ctx| client.check_compatibility(ctx, &artifact).await)
+    }
+}
+
+impl Handler<VersionHolding> for SchemaRegistryActor {
+    type Result = Reply<VersionHolding>;
+
+    fn handle(&mut self, message: VersionHolding, context: &mut Self::Context) -> Self::Result {
+        let VersionHolding { ctx, artifact } = message;
+        self.read(context, ctx, async move |client, ctx| client.version_holding(ctx, &artifact).await)
     }
 }
 

@@ -164,7 +164,9 @@ fn config(written: &Map<String, Value>) -> Result<BTreeMap<String, String>, (&st
                 }
             };
             match key.len().max(text.len()) > MAX_KAFKA_STRING {
-                true => Err((key.as_str(), "at most 32767 bytes long, name and value each: Kafka carries no longer text")),
+                true => {
+                    Err((key.as_str(), "at most 32767 bytes long, name and value each: Kafka carries no longer text"))
+                }
                 false => Ok((key.clone(), text)),
             }
         })

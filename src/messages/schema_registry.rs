@@ -59,6 +59,14 @@ pub struct NextVersion {
     pub subject: String,
 }
 
+/// The version of the subject that holds exactly the artifact's content.
+#[derive(Message)]
+#[rtype(result = "Result<Option<u32>, ProviderFailure>")]
+pub struct VersionHolding {
+    pub ctx: Ctx,
+    pub artifact: SchemaArtifact,
+}
+
 /// Whether the artifact may follow the subject's latest version.
 #[derive(Message)]
 #[rtype(result = "Result<Verdict, ProviderFailure>")]

@@ -229,6 +229,25 @@ fn an_incompatible_schema_is_blocked() {
     assert_eq!(run.json()["data"]["safety_blockers"][0]["code"], "schema_incompatible");
 }
 
+/// A registry answers the register of an older version with that version, and its latest stays: no apply may call that done.
+#[test]
+fn a_schema_that_went_back_to_an_older_version_is_refused_before_anything_is_sent() {
+    let (workspace, _) = workspace("back", ORDERS);
+    workspace.run("apply").exits(0);
+    let field = "\"type\": \"string\"}";
+    let added = format!("{field}, {{\"name\": \"note\", \"type\": \"string\", \"default\": \"\"}}");
+    edit(&workspace, field, &added);
+    workspace.run("apply").exits(0);
+    edit(&workspace, &added, field);
+    for command in ["plan", "apply"] {
+        let run = workspace.run(&format!("{command} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, "E213_SCHEMA_REGISTRY_RESOLUTION_FAILED");
+        assert!(run.stdout.contains("as its older version 1"), "{}", run.stdout);
+    }
+    edit(&workspace, field, &added);
+    workspace.run("plan --detailed-exitcode").exits(0);
+}
+
 /// A registry that answers every request with the same bytes.
 pub fn registry(reply: Vec<u8>) -> String {
     use std::io::{Read, Write};

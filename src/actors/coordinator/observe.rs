@@ -136,7 +136,7 @@ pub async fn look(
         answered(kafka.send(message).await).map_err(told(ProviderKind::Kafka, "reading topics"))
     };
     let schemas = async {
-        let Some(registry) = &providers.schema_registry else { return Ok(Observations::default()) };
+        let Some(registry) = &providers.schema_registry else { return Ok(Default::default()) };
         observer(&OperationEvent::Observing {
             provider: ProviderKind::SchemaRegistry,
             resources: needs.subjects.len(),
@@ -145,7 +145,10 @@ pub async fn look(
             .await
             .map_err(told(ProviderKind::SchemaRegistry, "reading subjects"))
     };
-    let (topics, schemas) = tokio::try_join!(topics, schemas)?;
+    let (topics, (schemas, refused)) = tokio::try_join!(topics, schemas)?;
+    if refused.has_errors() {
+        return Err(NoPlan::Refused(refused));
+    }
     let mut observations = Observations { topics, ..schemas };
 
     let first = decide(subject, &state, observations.clone()).await?;
@@ -174,7 +177,7 @@ async fn observe_schemas(
     needs: &Needs,
     registry: &Addr<SchemaRegistryActor>,
     ctx: &Ctx,
-) -> Result<Observations, ProviderFailure> {
+) -> Result<(Observations, Diagnostics), ProviderFailure> {
     let subjects = async {
         let message = schema_registry::ObserveSubjects { ctx: ctx.clone(), subjects: needs.subjects.clone() };
         answered(registry.send(message).await)
@@ -205,7 +208,21 @@ async fn observe_schemas(
 
     let checks = compatibility_checks(&Desired::of(&subject.compiled), subject.selection.as_deref(), &observations);
     let schemas = &subject.compiled.artifacts.schemas;
-    let wanted = checks.iter().filter_map(|name| schemas.iter().find(|artifact| artifact.subject == *name));
+    let wanted: Vec<_> =
+        checks.iter().filter_map(|name| schemas.iter().find(|artifact| artifact.subject == *name)).collect();
+    let latest = |subject: &str| observations.subjects.get(subject).and_then(|live| live.version);
+    let held: Vec<(String, Option<u32>)> = stream::iter(wanted.iter().copied())
+        .map(|artifact| async move {
+            let message = schema_registry::VersionHolding { ctx: ctx.clone(), artifact: artifact.clone() };
+            Ok::<_, ProviderFailure>((artifact.subject.clone(), answered(registry.send(message).await)?))
+        })
+        .buffered(ASKED_AT_ONCE)
+        .try_collect()
+        .await?;
+    let older = held.iter().filter_map(|(subject, version)| {
+        version.filter(|version| Some(*version) < latest(subject)).map(|version| superseded(subject, version))
+    });
+    let refused: Vec<Diagnostic> = older.collect();
     observations.verdicts = stream::iter(wanted)
         .map(|artifact| async move {
             let message = schema_registry::CheckCompatibility { ctx: ctx.clone(), artifact: artifact.clone() };
@@ -218,7 +235,16 @@ async fn observe_schemas(
         .buffered(ASKED_AT_ONCE)
         .try_collect()
         .await?;
-    Ok(observations)
+    Ok((observations, refused.into()))
+}
+
+/// A registry answers the register of content that it has with the version that it has: the latest one would stay, and every
+/// later plan would show the same change again.
+fn superseded(subject: &str, version: u32) -> Diagnostic {
+    let text = format!("subject '{subject}' holds the declared schema as its older version {version}");
+    Diagnostic::new(Code::E213SchemaRegistryResolutionFailed, text).suggest(
+        "a registry never makes an older version the latest again: declare the latest schema, or change this one (a 'doc' is enough) so that it becomes a new version",
+    )
 }
 
 /// Plans beside the arbiter: a large plan must not delay the loss of a lock.

@@ -176,6 +176,11 @@ impl RegistryClient {
         }
     }
 
+    /// The version of the subject that holds exactly the artifact's content; a register of it makes no new one.
+    pub async fn version_holding(&self, ctx: &Ctx, artifact: &SchemaArtifact) -> Result<Option<u32>, ProviderFailure> {
+        Ok(self.look_up(ctx, artifact).await?.map(|(_, version)| version))
+    }
+
     /// Id and version of the artifact's exact content; none when it is not registered under its subject.
     pub(super) async fn look_up(
         &self,
