@@ -88,7 +88,7 @@ fn fill(ballast: usize) {
 fn a_directory_without_permission_is_unavailable_and_says_so() {
     let (project, store) = project();
     permit(project.path(), 0o555);
-    let output = child::unprivileged(&mut child::command(Script::Apply, project.path())).output().unwrap();
+    let output = child::unprivileged(Script::Apply, project.path());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(code(&output), Some(Code::E420StateBackendUnavailable), "{text}");
     assert!(text.contains("cannot create .streamt: permission is denied"), "{text}");
@@ -99,7 +99,7 @@ fn a_directory_without_permission_is_unavailable_and_says_so() {
     hand_over(project.path());
     let state = project.path().join(".streamt/state");
     permit(&state, 0o555);
-    let output = child::unprivileged(&mut child::command(Script::Apply, project.path())).output().unwrap();
+    let output = child::unprivileged(Script::Apply, project.path());
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     permit(&state, 0o700);
     assert_eq!((code(&output), acked(&output)), (Some(Code::E420StateBackendUnavailable), 0), "{text}");
@@ -113,7 +113,7 @@ fn an_unreadable_state_is_unavailable_and_never_empty() {
     apply(&store, "orders");
     hand_over(project.path());
     permit(&file(&project, "prod.json"), 0o000);
-    let output = child::unprivileged(&mut child::command(Script::Visit, project.path())).output().unwrap();
+    let output = child::unprivileged(Script::Visit, project.path());
     assert_eq!(code(&output), Some(Code::E420StateBackendUnavailable));
 }
 
