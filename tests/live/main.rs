@@ -10,6 +10,7 @@ mod coordinator;
 mod disk;
 mod estate;
 mod external;
+mod faults;
 mod interrupted;
 mod kafka;
 mod kafka_3;
