@@ -34,6 +34,7 @@ services-env: ## The variables by which tests find them
 lint: ## Formatting and clippy
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --all-targets --features failpoints -- -D warnings
 
 fmt: ## Format
 	cargo fmt

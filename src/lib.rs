@@ -4,8 +4,8 @@
 //! to the process environment; the impure half (`state` stores, `providers`, `actors`) is where every deadline and
 //! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
 #![forbid(unsafe_code)]
-// Tests arrange a world of their own, and failpoints are for them.
-#![cfg_attr(any(test, feature = "failpoints"), allow(clippy::disallowed_methods))]
+// Tests arrange a world of their own.
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod actors;
 pub mod cli;

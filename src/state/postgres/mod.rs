@@ -18,7 +18,7 @@ mod reader;
 mod resolve;
 mod rows;
 pub mod session;
-#[cfg(test)]
+#[cfg(all(test, feature = "service-tests"))]
 mod tests;
 mod tls;
 mod tx;

@@ -35,7 +35,7 @@ impl PostgresOperation {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "service-tests"))]
 impl PostgresOperation {
     /// As a function called inside the session could do.
     pub fn unlock_behind_its_back(&mut self) {

@@ -33,7 +33,6 @@ fn refused(server: &Server, dsn: &str) -> String {
 
 /// PGS-008, PGS-011: each alteration alone is found by ordinary commands (E420) and by administrative ones (E411).
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn one_altered_object_is_one_refusal() {
     each(|server| {
         acquire(&server, &server.writer_dsn()).unwrap();
@@ -102,7 +101,6 @@ fn one_altered_object_is_one_refusal() {
 
 /// PGS-009
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn one_grant_more_or_less_is_one_refusal() {
     each(|server| {
         let (schema, writer) = (server.schema.clone(), server.writer.clone());
@@ -158,7 +156,6 @@ fn one_grant_more_or_less_is_one_refusal() {
 
 /// PGS-007: neither the owner nor a superuser nor a stranger is the writer.
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn another_role_than_the_writer_is_refused() {
     each(|server| {
         assert!(refused(&server, &server.admin.clone()).contains("not the store's writer role"));
@@ -174,7 +171,6 @@ fn another_role_than_the_writer_is_refused() {
 }
 
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn an_address_that_is_not_registered_is_refused_and_none_is_taken_for_empty() {
     each(|server| {
         let site = Server::site("unknown");
@@ -190,7 +186,6 @@ fn an_address_that_is_not_registered_is_refused_and_none_is_taken_for_empty() {
 
 /// PGS-012
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn init_is_one_step_and_can_be_repeated() {
     each_bare(|server| {
         let site = Server::site("first");
@@ -226,7 +221,6 @@ fn init_is_one_step_and_can_be_repeated() {
 
 /// PGS-012
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn a_store_of_version_1_serves_administration_only() {
     each_bare(|server| {
         let site = Server::site("first");

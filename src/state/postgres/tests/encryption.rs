@@ -12,7 +12,6 @@ fn read(server: &Server, parameters: &str) -> Result<(), crate::state::error::St
 }
 
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn a_server_is_believed_as_far_as_its_certificate_is_verified() {
     each(|server| {
         let (ours, other) = match server.major {

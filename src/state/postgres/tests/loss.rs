@@ -16,7 +16,6 @@ fn kill(server: &Server) {
 }
 
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn a_terminated_session_is_told_at_once_and_never_used_again() {
     each(|server| {
         let address = server.address("killed");
@@ -44,7 +43,6 @@ fn a_terminated_session_is_told_at_once_and_never_used_again() {
 }
 
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn a_lock_that_somebody_unlocked_inside_the_session_is_lost() {
     each(|server| {
         let address = server.address("unlocked");
@@ -57,7 +55,6 @@ fn a_lock_that_somebody_unlocked_inside_the_session_is_lost() {
 
 /// SAF-030: a second hold sees what the first left pending.
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn release_after_a_commit_says_whether_it_is_proved() {
     each(|server| {
         let address = server.address("released");
@@ -74,7 +71,6 @@ fn release_after_a_commit_says_whether_it_is_proved() {
 
 /// I6, I7, I8, I11, I13: whatever the moment, the answer agrees with the rows.
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn a_session_killed_at_a_random_moment_of_an_operation_leaves_rows_that_agree_with_the_answer() {
     each(|server| {
         let seed = Instant::now().elapsed().subsec_nanos() ^ std::process::id();

@@ -11,14 +11,12 @@ use super::super::conformance;
 
 /// PGS-001 SAF-021
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn the_store_keeps_what_every_store_promises() {
     each(|server| conformance::all(&server));
 }
 
 /// PGS-013: two holders of one address exclude each other across stores of one process, and addresses do not.
 #[test]
-#[ignore = "needs PostgreSQL: make test"]
 fn two_addresses_of_one_store_are_worked_on_side_by_side() {
     each(|server: Server| {
         let (first, second) = (server.address("one"), server.address("two"));
