@@ -16,6 +16,7 @@ mod kafka;
 mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
+mod losses;
 mod payments;
 mod postgres;
 mod recovery;

@@ -69,13 +69,18 @@ impl Apply {
             StateErrorKind::LockLost | StateErrorKind::UnknownCommit | StateErrorKind::ReleaseAfterCommit => false,
         };
         let diagnostic = error.diagnostic();
-        self.errors.push(match (self.begun, held) {
+        match (self.begun, held) {
             // The store speaks of its own step; here earlier steps stand.
-            (true, true) => diagnostic.suggest(
+            (true, true) => self.errors.push(diagnostic.suggest(
                 "the operation began and did not finish: remove the cause, then read `streamt state status`; repeat nothing until then",
-            ),
-            (_, _) => diagnostic,
-        });
+            )),
+            (false, true) => self.errors.push(diagnostic),
+            // Whoever does not hold the lock any more knows nothing for sure: that comes before what a provider said.
+            (_, false) => {
+                let told = std::mem::replace(&mut self.errors, diagnostic.into());
+                self.errors.extend(told.into_vec());
+            }
+        }
         Event::StepFailed { held }
     }
 

@@ -193,10 +193,15 @@ impl LeaseCore {
     pub(in crate::actors) fn close(&self, why: Lost) -> CloseSeq {
         let reason = Lost::ALL.iter().position(|one| *one == why).map_or(u8::MAX, |index| index as u8 + 1);
         let _ = self.why.compare_exchange(0, reason, SeqCst, SeqCst);
-        if self.open.swap(false, SeqCst) {
+        let first = self.open.swap(false, SeqCst);
+        if first {
             self.lost.cancel();
         }
-        CloseSeq(self.seq.fetch_add(1, SeqCst))
+        let number = self.seq.fetch_add(1, SeqCst);
+        if first {
+            tracing::debug!(epoch = self.epoch, number, reason = why.as_str(), "lease closed");
+        }
+        CloseSeq(number)
     }
 
     pub fn epoch(&self) -> u64 {
@@ -293,7 +298,9 @@ pub struct ActionLease {
 impl ActionLease {
     /// Asked immediately before each request that changes something, with no await between this and the hand-over.
     pub fn check(&self) -> Result<AdmissionSeq, LeaseLost> {
-        self.core.check(self.epoch)
+        let admitted = self.core.check(self.epoch)?;
+        tracing::trace!(epoch = self.epoch, number = admitted.get(), operation = %self.key.operation_id, "admitted");
+        Ok(admitted)
     }
 
     pub fn key(&self) -> ActionKey {

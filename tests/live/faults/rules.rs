@@ -33,6 +33,8 @@ pub enum Fault {
     Answer(Vec<u8>),
     /// The server has answered; the client gets these bytes instead.
     Replace(Vec<u8>),
+    /// The server has answered; the client gets what this makes of the answer.
+    Edit(Arc<dyn Fn(Vec<u8>) -> Vec<u8> + Send + Sync>),
     /// The server never sees the request; the connection goes silent.
     Silence,
     /// The server has answered; the connection goes silent before the answer.
@@ -46,6 +48,10 @@ pub enum Fault {
 impl Fault {
     pub fn call(run: impl Fn(&Request) + Send + Sync + 'static) -> Self {
         Self::Call(Arc::new(run))
+    }
+
+    pub fn edit(edit: impl Fn(Vec<u8>) -> Vec<u8> + Send + Sync + 'static) -> Self {
+        Self::Edit(Arc::new(edit))
     }
 
     pub fn call_answer(run: impl Fn(&Request) + Send + Sync + 'static) -> Self {

@@ -154,6 +154,7 @@ async fn request_met(line: &Line, shared: &Shared, request: Request, to: &mut Ow
             | Fault::DelayAnswer(_)
             | Fault::HoldAnswer(_)
             | Fault::Replace(_)
+            | Fault::Edit(_)
             | Fault::SilenceAnswer
             | Fault::CallAnswer(_),
         )
@@ -211,6 +212,7 @@ fn spoils_the_answer(fault: &Fault) -> bool {
         | Fault::DelayAnswer(_)
         | Fault::HoldAnswer(_)
         | Fault::Replace(_)
+        | Fault::Edit(_)
         | Fault::SilenceAnswer
         | Fault::CallAnswer(_) => true,
         Fault::CutBefore | Fault::Delay(_) | Fault::Hold(_) | Fault::Answer(_) | Fault::Silence | Fault::Call(_) => {
@@ -249,6 +251,7 @@ async fn answered(line: &Line, fault: &Fault, request: &Request, answer: Vec<u8>
             line.tell_client(&answer).await
         }
         Fault::Replace(bytes) => line.tell_client(bytes).await,
+        Fault::Edit(edit) => line.tell_client(&edit(answer)).await,
         Fault::SilenceAnswer => {
             line.silence();
             line.tell_client(&answer).await

@@ -1,0 +1,167 @@
+//! A project of one test with its state in PostgreSQL, every link through a proxy.
+
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+use crate::faults::{Order, Proxy, Record};
+use crate::harness::{Run, Workspace};
+use crate::support::{clean_up, variable};
+
+pub const LONG: Duration = Duration::from_secs(60);
+const PASSWORD: &str = "w-s3ntinel";
+
+pub struct Site {
+    pub order: Order,
+    pub db: Arc<Proxy>,
+    pub kafka: Arc<Proxy>,
+    pub workspace: Workspace,
+    pub schema: String,
+    pub writer: String,
+    pub project: String,
+    admin: String,
+    topics: usize,
+}
+
+/// The same test on both majors, side by side.
+pub fn on_each_major(test: impl Fn(&str) + Sync) {
+    let test = &test;
+    std::thread::scope(|scope| {
+        let runs =
+            ["14", "18"].map(|major| scope.spawn(move || test(&variable(&format!("STREAMT_TEST_POSTGRES_{major}")))));
+        for run in runs {
+            run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+}
+
+pub fn sql(admin: &str, statement: &str) -> Vec<Vec<String>> {
+    let run = async {
+        let (client, connection) = tokio_postgres::connect(admin, NoTls).await.expect("PostgreSQL answers");
+        let connection = tokio::spawn(connection);
+        let rows = client.simple_query(statement).await.unwrap_or_else(|error| panic!("{statement}: {error:?}"));
+        drop(client);
+        let _ = connection.await;
+        let rows = rows.into_iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => {
+                Some((0..row.len()).map(|column| row.get(column).unwrap_or_default().to_owned()).collect())
+            }
+            _ => None,
+        });
+        rows.collect()
+    };
+    crate::estate::blocking(run)
+}
+
+impl Site {
+    /// `topics` topics, each an action; created as one group.
+    pub fn new(admin: &str, topics: usize) -> Self {
+        let order = Order::default();
+        let db = Arc::new(Proxy::postgres(&order, admin));
+        let kafka = Arc::new(Proxy::kafka(&order, &variable("STREAMT_TEST_KAFKA")));
+        let id = uuid::Uuid::new_v4().simple().to_string();
+        let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("loss-{id}"));
+        let models: String = (0..topics)
+            .map(|i| {
+                format!("  - {{name: m{i}, description: d, topic: {{name: {project}.t{i}, partitions: 1, replication_factor: 1}}}}\n")
+            })
+            .collect();
+        let yaml = format!(
+            "apiVersion: streamt.dev/v1alpha1
+project: {{name: {project}}}
+runtime: {{kafka: {{bootstrap_servers: \"{}\"}}}}
+deployment_state:
+  backend: postgres
+  namespace: losses
+  lock_timeout_seconds: 1
+  postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {schema}}}
+models:
+{models}",
+            kafka.address()
+        );
+        sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{PASSWORD}'"));
+        let (_, rest) = admin.split_once('@').expect("a user");
+        let writer_dsn = db.dsn(&format!("postgresql://{writer}:{PASSWORD}@{rest}"));
+        let workspace = Workspace::project(&yaml).variable("OWNER_DSN", admin).variable("WRITER_DSN", &writer_dsn);
+        let site = Self { order, db, kafka, workspace, schema, writer, project, admin: admin.to_owned(), topics };
+        let line = format!(
+            "state init --writer-role {} --confirm-project {1} --confirm-env default \
+             --confirm-address streamt-state://losses/{1}/default -o json",
+            site.writer, site.project
+        );
+        site.workspace.run(&line).exits(0);
+        site
+    }
+
+    pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
+        sql(&self.admin, &statement.replace("{schema}", &self.schema).replace("{writer}", &self.writer))
+    }
+
+    /// Ends the session that holds the lock.
+    pub fn killer(&self) -> impl Fn() + Send + Sync + 'static {
+        let (admin, writer) = (self.admin.clone(), self.writer.clone());
+        move || {
+            sql(
+                &admin,
+                &format!(
+                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                 WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'"
+                ),
+            );
+        }
+    }
+
+    /// Sessions that hold an advisory lock as the writer.
+    pub fn holders(&self) -> usize {
+        self.sql(
+            "SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+             WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'",
+        )
+        .len()
+    }
+
+    pub fn start(&self, line: &str) -> Child {
+        self.workspace.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    }
+
+    pub fn apply(&self) -> Run {
+        self.workspace.run("apply -o json")
+    }
+
+    pub fn status(&self) -> Value {
+        self.workspace.run("state status -o json").exits(0).json()["data"].clone()
+    }
+
+    /// Operation status and serial.
+    pub fn stands(&self) -> (String, u64) {
+        let status = self.status();
+        (text(&status["operation_status"]["status"]), status["state_serial"].as_u64().expect("a serial"))
+    }
+
+    /// What changed something at Kafka, in order.
+    pub fn changes(&self) -> Vec<Record> {
+        self.order.mutations().into_iter().filter(|record| record.proxy == "kafka").collect()
+    }
+}
+
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Code of the first error.
+pub fn code(run: &Run) -> String {
+    run.errors().first().map(|(code, _)| code.clone()).unwrap_or_default()
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let names: Vec<String> = (0..self.topics).map(|index| format!("{}.t{index}", self.project)).collect();
+        crate::estate::blocking(clean_up(names));
+        let drop = "DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}";
+        // A test that failed may have left a session behind.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.sql(drop)));
+    }
+}
