@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde_json::Value;
 
 use crate::codes::{Code, Diagnostic, suggest};
-use crate::project::model::{Connection, Materialized, Model, SinkBlock};
+use crate::project::model::{Connection, Materialized, Model, SinkBlock, connector_class};
 
 use super::artifact::{ConnectorArtifact, ConnectorRemovalArtifact, OwnerType, RESERVED_CONFIG};
 use super::canonical::canonical_value;
@@ -27,18 +27,6 @@ pub(super) fn compile(context: &mut Context<'_>, order: &[&str]) -> Vec<Connecto
     connectors
 }
 
-/// The class that a short name stands for; any other text is a class already.
-fn class(connector: &str) -> &str {
-    match connector {
-        "snowflake-sink" => "com.snowflake.kafka.connector.SnowflakeSinkConnector",
-        "jdbc-sink" => "io.confluent.connect.jdbc.JdbcSinkConnector",
-        "s3-sink" => "io.confluent.connect.s3.S3SinkConnector",
-        "elasticsearch-sink" => "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
-        "bigquery-sink" => "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
-        class => class,
-    }
-}
-
 fn connector<'a>(context: &mut Context<'a>, model: &'a Model, resolved: &ResolvedModel) -> Option<ConnectorArtifact> {
     let name = &model.name;
     let Some(sink) = &model.sink else {
@@ -50,7 +38,7 @@ fn connector<'a>(context: &mut Context<'a>, model: &'a Model, resolved: &Resolve
     let topics = inputs(context, model, resolved)?;
     let (mut config, places) = config(context, model, sink)?;
     masks(context, model, &mut config)?;
-    let class = class(&sink.connector).to_owned();
+    let class = connector_class(&sink.connector).to_owned();
     let mut sound = true;
     for (key, canonical) in RESERVED_CONFIG.iter().zip([name.clone(), class.clone(), topics.join(",")]) {
         let written = config.insert((*key).to_owned(), canonical.clone());

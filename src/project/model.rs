@@ -143,6 +143,26 @@ pub struct KafkaRuntime {
     pub tls: Tls,
 }
 
+impl KafkaRuntime {
+    /// A cluster that asks for no authentication.
+    pub fn plain(bootstrap_servers: impl Into<String>) -> Self {
+        Self {
+            bootstrap_servers: bootstrap_servers.into(),
+            bootstrap_servers_internal: None,
+            security_protocol: None,
+            sasl_mechanism: None,
+            sasl_username: None,
+            sasl_password: None,
+            sasl_oauth_token_url: None,
+            sasl_oauth_client_id: None,
+            sasl_oauth_client_secret: None,
+            sasl_oauth_scope: None,
+            aws_region: None,
+            tls: Tls::default(),
+        }
+    }
+}
+
 /// `username` and `password` of an HTTP service; half of a pair is refused when the client is built.
 #[derive(Clone, Debug, Default)]
 pub struct BasicAuth {
@@ -666,6 +686,18 @@ pub struct SinkBlock {
     pub connector: String,
     pub connection: Option<String>,
     pub config: Map<String, Value>,
+}
+
+/// The class that a short connector name stands for, or the text itself.
+pub fn connector_class(connector: &str) -> &str {
+    match connector {
+        "snowflake-sink" => "com.snowflake.kafka.connector.SnowflakeSinkConnector",
+        "jdbc-sink" => "io.confluent.connect.jdbc.JdbcSinkConnector",
+        "s3-sink" => "io.confluent.connect.s3.S3SinkConnector",
+        "elasticsearch-sink" => "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
+        "bigquery-sink" => "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
+        class => class,
+    }
 }
 
 #[derive(Clone, Debug, Serialize)]

@@ -177,20 +177,7 @@ pub fn with_kafka<T: Send>(work: impl AsyncFnOnce(&KafkaClient, &Ctx) -> T + Sen
         let run = || {
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(async {
                 let ctx = Ctx::new(Purpose::Test, Duration::from_secs(30), CancellationToken::new());
-                let runtime = streamt::project::model::KafkaRuntime {
-                    bootstrap_servers: servers,
-                    bootstrap_servers_internal: None,
-                    security_protocol: None,
-                    sasl_mechanism: None,
-                    sasl_username: None,
-                    sasl_password: None,
-                    sasl_oauth_token_url: None,
-                    sasl_oauth_client_id: None,
-                    sasl_oauth_client_secret: None,
-                    sasl_oauth_scope: None,
-                    aws_region: None,
-                    tls: Default::default(),
-                };
+                let runtime = streamt::project::model::KafkaRuntime::plain(servers);
                 let kafka = KafkaClient::connect(&runtime, Path::new("/"), &ctx).await.expect("Kafka answers");
                 work(&kafka, &ctx).await
             })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
-use streamt::project::model::{KafkaRuntime, OwnershipMode, Tls};
+use streamt::project::model::{KafkaRuntime, OwnershipMode};
 use streamt::providers::{Ctx, KafkaClient, Lost, MutationGuard, Purpose};
 use tokio_util::sync::CancellationToken;
 
@@ -41,20 +41,7 @@ pub fn ctx() -> Ctx {
 }
 
 pub fn kafka_runtime(bootstrap_servers: String) -> KafkaRuntime {
-    KafkaRuntime {
-        bootstrap_servers,
-        bootstrap_servers_internal: None,
-        security_protocol: None,
-        sasl_mechanism: None,
-        sasl_username: None,
-        sasl_password: None,
-        sasl_oauth_token_url: None,
-        sasl_oauth_client_id: None,
-        sasl_oauth_client_secret: None,
-        sasl_oauth_scope: None,
-        aws_region: None,
-        tls: Tls::default(),
-    }
+    KafkaRuntime::plain(bootstrap_servers)
 }
 
 pub async fn kafka_at(bootstrap_servers: String) -> KafkaClient {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::model::{
     Access, ChangelogMode, Contract, ContractColumn, Executor, FlinkBlock, GatewayBlock, Materialized, Model,
-    OwnershipBlock, OwnershipMode, Reference, SecurityBlock, SinkBlock, TopicBlock, VirtualTopicBlock,
+    OwnershipBlock, OwnershipMode, Reference, SecurityBlock, SinkBlock, TopicBlock, VirtualTopicBlock, connector_class,
 };
 use super::super::origin::Origin;
 use super::super::parse::printable;
@@ -216,18 +216,6 @@ fn flink_block(node: &Node) -> FlinkBlock {
             "upsert" => Some(ChangelogMode::Upsert),
             _ => None,
         }),
-    }
-}
-
-/// The class that a short connector name stands for, or the text itself.
-pub fn connector_class(connector: &str) -> &str {
-    match connector {
-        "snowflake-sink" => "com.snowflake.kafka.connector.SnowflakeSinkConnector",
-        "jdbc-sink" => "io.confluent.connect.jdbc.JdbcSinkConnector",
-        "s3-sink" => "io.confluent.connect.s3.S3SinkConnector",
-        "elasticsearch-sink" => "io.confluent.connect.elasticsearch.ElasticsearchSinkConnector",
-        "bigquery-sink" => "com.wepay.kafka.connect.bigquery.BigQuerySinkConnector",
-        class => class,
     }
 }
 

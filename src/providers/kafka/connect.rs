@@ -200,20 +200,7 @@ mod tests {
     use crate::project::model::Tls;
 
     fn plain() -> KafkaRuntime {
-        KafkaRuntime {
-            bootstrap_servers: "localhost".into(),
-            bootstrap_servers_internal: None,
-            security_protocol: None,
-            sasl_mechanism: None,
-            sasl_username: None,
-            sasl_password: None,
-            sasl_oauth_token_url: None,
-            sasl_oauth_client_id: None,
-            sasl_oauth_client_secret: None,
-            sasl_oauth_scope: None,
-            aws_region: None,
-            tls: Tls::default(),
-        }
+        KafkaRuntime::plain("localhost")
     }
 
     fn sasl(mechanism: SaslMechanism) -> KafkaRuntime {

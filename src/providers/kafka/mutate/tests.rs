@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::compiler::artifact::{OwnerType, Ownership};
-use crate::project::model::{KafkaRuntime, OwnershipMode, Tls};
+use crate::project::model::{KafkaRuntime, OwnershipMode};
 use crate::providers::Purpose;
 use crate::providers::guard::testing::HandGuard;
 
@@ -30,20 +30,7 @@ fn context() -> Ctx {
 }
 
 async fn client(broker: &FakeBroker) -> KafkaClient {
-    let runtime = KafkaRuntime {
-        bootstrap_servers: broker.bootstrap_servers(),
-        bootstrap_servers_internal: None,
-        security_protocol: None,
-        sasl_mechanism: None,
-        sasl_username: None,
-        sasl_password: None,
-        sasl_oauth_token_url: None,
-        sasl_oauth_client_id: None,
-        sasl_oauth_client_secret: None,
-        sasl_oauth_scope: None,
-        aws_region: None,
-        tls: Tls::default(),
-    };
+    let runtime = KafkaRuntime::plain(broker.bootstrap_servers());
     KafkaClient::connect(&runtime, std::path::Path::new("/"), &context()).await.expect("the stand-in answers")
 }
 
