@@ -21,6 +21,8 @@ mod plan_view;
 mod progress;
 mod project;
 mod prompt;
+#[cfg(test)]
+mod reference_tests;
 mod sanitize;
 mod shell;
 mod signals;

@@ -225,6 +225,27 @@ mod tests {
     }
 
     #[test]
+    fn the_reference_of_codes_is_current() {
+        let mut index = String::from(
+            "# Codes\n\nEvery code and word that the program prints, from its catalogue; `streamt explain CODE` prints a page.\n",
+        );
+        let sections = [
+            ("Errors", PageKind::Error),
+            ("Warnings", PageKind::Warning),
+            ("Safety blockers", PageKind::Blocker),
+            ("Reasons why a resource is not this project's to change", PageKind::Reason),
+            ("Failures of an operation", PageKind::Failure),
+        ];
+        for (heading, kind) in sections {
+            index.push_str(&format!("\n## {heading}\n\n| Code | Meaning |\n|---|---|\n"));
+            for page in pages().filter(|page| page.kind == kind) {
+                index.push_str(&format!("| [`{0}`](../codes/{0}.md) | {1} |\n", page.code, page.title));
+            }
+        }
+        crate::golden::is_current("docs/reference/codes.md", &index);
+    }
+
+    #[test]
     fn codes_are_sorted_and_their_numbers_are_unique() {
         assert!(Code::ALL.windows(2).all(|pair| pair[0].as_str() < pair[1].as_str()));
         let numbers: BTreeSet<&str> = Code::ALL.iter().map(|code| code.number()).collect();

@@ -38,9 +38,11 @@ pub struct DiffArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
+    /// The one environment
     #[arg(value_name = "A")]
     a: String,
 
+    /// The other environment
     #[arg(value_name = "B")]
     b: String,
 }
