@@ -74,7 +74,7 @@ pub struct Offsets {
 /// One outcome a member, in the order given.
 pub type CreateOutcomes = Vec<(String, Result<CreatedTopic, ProviderFailure>)>;
 
-/// One topic, or one group of 2 to 256 in one request.
+/// One topic, or one group in one request.
 #[derive(Message)]
 #[rtype(result = "CreateOutcomes")]
 pub struct CreateTopics {

@@ -3,7 +3,7 @@
 use streamt::codes::Code;
 use streamt::compiler::artifact::TopicArtifact;
 use streamt::planner::observation::{EvidenceStatus, TopicObservation};
-use streamt::providers::kafka::{ConfigRead, CreatedTopic, GROUP, Groups, OffsetAt, TopicUpdate};
+use streamt::providers::kafka::{ConfigRead, CreatedTopic, Groups, OffsetAt, TopicUpdate};
 use streamt::providers::{Identity, KafkaClient, ProviderFailure};
 
 use crate::support::{Open, clean_up, ctx, kafka, topic, unique, variable};
@@ -116,8 +116,9 @@ async fn an_update_that_would_be_refused_is_found_by_validation_and_changes_noth
 
 #[tokio::test]
 async fn one_refused_member_of_a_group_leaves_the_others_created() {
+    const MEMBERS: usize = 256;
     let (kafka, stem) = (kafka().await, unique("group"));
-    let names: Vec<String> = (0..GROUP).map(|number| format!("{stem}-{number:03}")).collect();
+    let names: Vec<String> = (0..MEMBERS).map(|number| format!("{stem}-{number:03}")).collect();
     let mut topics: Vec<TopicArtifact> = names.iter().map(|name| topic(name, 1, &[("retention.ms", "1000")])).collect();
     topics[100].config.insert("retention.msx".to_owned(), "1".to_owned());
     let outcomes = kafka.create_topics(&ctx(), &Open, &topics).await;
@@ -127,8 +128,19 @@ async fn one_refused_member_of_a_group_leaves_the_others_created() {
     }
     assert!(matches!(outcomes[100].1, Err(ProviderFailure::Rejected { .. })));
     let observed = kafka.observe_topics(&ctx(), &names, ConfigRead::Strict).await.expect("observed");
-    assert_eq!(observed.values().filter(|topic| topic.exists).count(), GROUP - 1);
+    assert_eq!(observed.values().filter(|topic| topic.exists).count(), MEMBERS - 1);
     clean_up(names).await;
+}
+
+/// A controller writes at most 10 000 records for one request.
+#[tokio::test]
+async fn creates_with_more_partitions_than_one_request_may_write_are_asked_for_in_several() {
+    let (kafka, stem) = (kafka().await, unique("large"));
+    let topics: Vec<TopicArtifact> = (0..300).map(|number| topic(&format!("{stem}-{number}"), 40, &[])).collect();
+    assert_eq!(kafka.validate_topics(&ctx(), &topics, &[]).await, Ok(vec![]));
+    let alone = topic(&stem, 10_001, &[]);
+    let refused = kafka.validate_topics(&ctx(), std::slice::from_ref(&alone), &[]).await.expect("asked");
+    assert!(matches!(refused.as_slice(), [(_, ProviderFailure::Rejected { .. })]), "{refused:?}");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use streamt::providers::kafka::{ConfigRead, GROUP};
+use streamt::providers::kafka::{ConfigRead, CreateRequest};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, tcp::OwnedReadHalf, tcp::OwnedWriteHalf};
 
@@ -89,7 +89,7 @@ async fn a_thousand_topics_take_at_most_one_request_for_each_250_and_ten() {
     let there = direct.observe_topics(&ctx(), &names, ConfigRead::None).await.expect("observed");
     let absent = names.iter().filter(|name| !there[*name].exists);
     let topics: Vec<_> = absent.map(|name| topic(name, 1, &[("retention.ms", "1000")])).collect();
-    for group in topics.chunks(GROUP) {
+    for group in CreateRequest::split(&topics) {
         for (name, outcome) in direct.create_topics(&ctx(), &Open, group).await {
             outcome.unwrap_or_else(|failure| panic!("{name}: {failure}"));
         }

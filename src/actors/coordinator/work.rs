@@ -12,7 +12,7 @@ use crate::planner::Plan;
 use crate::planner::model::{Action, Diff, Verb};
 use crate::planner::observation::{CompatibilityVerdict, Observations, SchemaObservation};
 use crate::project::model::Compatibility;
-use crate::providers::kafka::TopicUpdate;
+use crate::providers::kafka::{CreateRequest, MAX_TOPICS, TopicUpdate};
 use crate::state::control::MAX_GROUP;
 
 /// One action as its provider is asked.
@@ -141,14 +141,24 @@ fn unplanned(action: &Action) -> Diagnostic {
     Diagnostic::new(Code::E901Internal, text)
 }
 
-/// Maximal runs of topic creates, at most [`MAX_GROUP`] each; everything else stands alone.
+const _: () = assert!(MAX_TOPICS <= MAX_GROUP, "a create request is one group of the control");
+
+/// Maximal runs of topic creates, each as large as one request may be; everything else stands alone.
 fn blocks(works: &[Work]) -> Vec<Range<usize>> {
-    let groups = |work: &Work| matches!(work.call, Call::CreateTopic(_));
     let mut blocks: Vec<Range<usize>> = Vec::new();
+    let mut filling: Option<CreateRequest> = None;
     for (index, work) in works.iter().enumerate() {
+        let topic = match &work.call {
+            Call::CreateTopic(topic) => Some(topic),
+            Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+        };
+        let joins = topic.zip(filling.as_mut()).is_some_and(|(topic, request)| request.takes(topic));
         match blocks.last_mut() {
-            Some(last) if groups(work) && groups(&works[last.start]) && last.len() < MAX_GROUP => last.end = index + 1,
-            Some(_) | None => blocks.push(index..index + 1),
+            Some(last) if joins => last.end = index + 1,
+            Some(_) | None => {
+                filling = topic.map(CreateRequest::of);
+                blocks.push(index..index + 1);
+            }
         }
     }
     blocks
@@ -196,12 +206,12 @@ mod tests {
     }
 
     #[test]
-    fn only_runs_of_topic_creates_form_groups_of_at_most_256() {
+    fn only_runs_of_topic_creates_form_groups_and_only_up_to_their_bound() {
         assert_eq!(sizes(&[]), [0; 0]);
         assert_eq!(sizes(&[false, false]), [1, 1]);
         assert_eq!(sizes(&[false, true, true, false, true]), [1, 2, 1, 1]);
-        assert_eq!(sizes(&[true; 256]), [256]);
-        assert_eq!(sizes(&[true; 600]), [256, 256, 88]);
+        assert_eq!(sizes(&[true; MAX_GROUP]), [MAX_GROUP]);
+        assert_eq!(sizes(&[true; MAX_GROUP + 2]), [MAX_GROUP, 2]);
     }
 
     proptest::proptest! {

@@ -4,6 +4,7 @@
 
 mod connect;
 mod errors;
+mod group;
 mod lag;
 mod mutate;
 mod observe;
@@ -21,7 +22,7 @@ use crate::compiler::artifact::TopicArtifact;
 use crate::planner::observation::TopicObservation;
 use crate::project::secret::Secret;
 
-pub use mutate::GROUP;
+pub use group::{CreateRequest, MAX_TOPICS};
 
 /// A cluster as one broker describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]

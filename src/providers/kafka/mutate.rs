@@ -14,6 +14,7 @@ use krafka::admin::{
 use krafka::error::KrafkaError;
 use tokio::time::Instant;
 
+use super::group::{CreateRequest, MAX_TOPICS};
 use super::observe::topic_id;
 use super::{ConfigRead, CreatedTopic, KafkaClient, TopicUpdate, UpdatedTopic};
 use crate::compiler::artifact::TopicArtifact;
@@ -21,8 +22,6 @@ use crate::planner::observation::TopicObservation;
 use crate::providers::guard::guarded;
 use crate::providers::{Ctx, Identity, MutationGuard, ProviderFailure};
 
-/// Topics of one create request, and of one validating request.
-pub const GROUP: usize = 256;
 /// Bound on one mutation.
 const WRITE: Duration = Duration::from_secs(10);
 /// More for each topic of a group: the controller writes them one after the other.
@@ -46,13 +45,13 @@ impl KafkaClient {
     ) -> Result<Vec<(Identity, ProviderFailure)>, ProviderFailure> {
         ctx.read(async {
             let mut refusals = Refusals::new();
-            for group in creates.chunks(GROUP) {
+            for group in CreateRequest::split(creates) {
                 let topics = group.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
                 let options =
                     CreateTopicsOptions::default().validate_only(true).timeout(ctx.at_most(write(group.len())));
                 self.refused(&mut refusals, self.call(self.admin.create_topics(topics, options)).await?)?;
             }
-            for group in updates.chunks(GROUP) {
+            for group in updates.chunks(MAX_TOPICS) {
                 let grown: Vec<(String, i32)> = group.iter().filter_map(growth).collect();
                 if !grown.is_empty() {
                     let options =
@@ -99,7 +98,7 @@ impl KafkaClient {
         Ok(())
     }
 
-    /// Creates 1..=256 topics by one request and waits until each has leaders. One outcome a topic, in the order given.
+    /// Creates the topics by one request and waits until each has leaders. One outcome a topic, in the order given.
     pub async fn create_topics<G: MutationGuard>(
         &self,
         ctx: &Ctx,

@@ -229,7 +229,7 @@ impl Frontier {
         }
         let groups = |index: u32| intent.actions.get(index as usize).is_some_and(may_group);
         if self.started > 0 && !(groups(self.first) && groups(index) && (self.started as usize) < MAX_GROUP) {
-            return refuse("only topic creates start together, at most 256");
+            return refuse("only topic creates start together, at most 1000");
         }
         self.started += 1;
         Ok(())

@@ -29,7 +29,7 @@ pub use resolution::{AcceptedAs, Presence, RecoveryIntent, Resolution, Resolutio
 /// The version that new operations are written in.
 pub const CURRENT_VERSION: u8 = 3;
 /// Consecutive topic creates that may start together.
-pub const MAX_GROUP: usize = 256;
+pub const MAX_GROUP: usize = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -279,13 +279,14 @@ fn legal(path: &[Token], groups: bool) -> bool {
 }
 
 #[test]
-fn a_group_is_topic_creates_only_and_at_most_256() {
+fn a_group_is_topic_creates_only_and_bounded() {
     let run = |actions: Vec<Action>, from: u32, to: u32| {
         let intent = golden_intent(actions);
         begun(&intent).apply_step((from..to).map(|index| Event::Progress(started(&intent, index))).collect()).is_ok()
     };
-    assert!(run(topic_creates(257), 0, 256));
-    assert!(!run(topic_creates(257), 0, 257));
+    let most = MAX_GROUP as u32;
+    assert!(run(topic_creates(MAX_GROUP + 1), 0, most));
+    assert!(!run(topic_creates(MAX_GROUP + 1), 0, most + 1));
     assert!(!run(topic_creates(3), 1, 3));
     let mixed =
         |verb, kind| actions(&[(Verb::Create, Kind::Topic, "a"), (verb, kind, "b"), (Verb::Create, Kind::Topic, "c")]);

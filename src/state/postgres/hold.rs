@@ -108,11 +108,11 @@ impl Hold {
                 Ok(Err(trouble)) => return Err(trouble.unavailable()),
                 Err(_) => return Err(Trouble::Gone.unavailable()),
             }
-            let pause = TRY_EVERY.mul_f64(0.8 + 0.4 * jitter());
-            if Instant::now() + pause > deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 return Err(StateError::new(StateErrorKind::LockTimeout));
             }
-            sleep(pause).await;
+            sleep(TRY_EVERY.mul_f64(0.8 + 0.4 * jitter()).min(left)).await;
         }
         failpoint::point("lock.taken");
         let store = StoreIdentity { backend: BackendKind::Postgres, store_id: proved.store_id };
