@@ -18,7 +18,7 @@ use super::fs::ProjectFs;
 use super::model::{Environment, Exposure, Model, Project, RuntimeDocument, Source as SourceDeclaration, Test, Udf};
 use super::parse;
 use super::shape::{Record, Shape};
-use super::source::Source;
+use super::source::{Recent, Source};
 use super::value::Node;
 
 const MAX_FILE: usize = 4 << 20;
@@ -98,7 +98,7 @@ pub fn load_all(
 /// without a directory `environments`.
 pub fn policies(fs: &dyn ProjectFs) -> Result<Option<Policies>, Diagnostic> {
     let Mode::Multi(files) = env::mode(fs)? else { return Ok(None) };
-    let reader = Reader { fs, total: AtomicUsize::new(0) };
+    let reader = Reader { fs, total: AtomicUsize::new(0), recent: Arc::default() };
     let policy = |name: &str, file: &Path| {
         let unread = || Diagnostics::from(env::unreadable(&slashed(file), &std::io::ErrorKind::NotFound.into()));
         let (source, tree) = reader.tree(file).map_err(Diagnostics::from)?.ok_or_else(unread)?;
@@ -111,7 +111,7 @@ pub fn policies(fs: &dyn ProjectFs) -> Result<Option<Policies>, Diagnostic> {
 
 /// Loads the project for one environment. All errors of all files are returned together, in file order (E501, E502, E503).
 pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diagnostics> {
-    let reader = Reader { fs, total: AtomicUsize::new(0) };
+    let reader = Reader { fs, total: AtomicUsize::new(0), recent: Arc::default() };
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
 
     let selected = select(fs, input, &mut errors, &mut warnings);
@@ -222,6 +222,7 @@ fn select(
 struct Reader<'a> {
     fs: &'a dyn ProjectFs,
     total: AtomicUsize,
+    recent: Arc<Recent>,
 }
 
 impl Reader<'_> {
@@ -261,7 +262,7 @@ impl Reader<'_> {
     fn tree(&self, path: &Path) -> Result<Option<(Arc<Source>, Node)>, Vec<Diagnostic>> {
         let Some(text) = self.text(path).map_err(|error| vec![error])? else { return Ok(None) };
         let parsed = parse::parse(&text);
-        let source = Arc::new(Source::new(slashed(path), text, false));
+        let source = Arc::new(Source::new(slashed(path), text, false).among(&self.recent));
         match parsed {
             Ok(tree) => Ok(Some((source, tree))),
             Err(problems) => Err(problems
@@ -644,7 +645,7 @@ fn declarations(tree: &Node, kind: Kind, section: &'static str, part: &mut Part,
         if !checker.check_item(section, index, node, kind.record()) {
             continue;
         }
-        let origin = findings.origin(section, index.to_string());
+        let origin = findings.origin(section, index.to_string()).standing_at(node);
         match kind {
             Kind::Source => part.sources.push(decode::source(node, origin, findings)),
             Kind::Model => part.models.push(decode::model(node, origin, findings)),

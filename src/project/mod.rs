@@ -14,6 +14,7 @@ mod locate;
 pub mod model;
 pub mod origin;
 pub mod parse;
+mod quick;
 pub mod schema;
 pub mod secret;
 mod shape;

@@ -15,12 +15,19 @@ pub struct Origin {
     section: &'static str,
     /// Its index there, or its key.
     item: Arc<str>,
+    /// Line and column of a mapping, where they are known without its tree.
+    place: Option<(u32, u32)>,
 }
 
 impl Origin {
     /// `section` is dotted (`lifecycle.connector_removals`); `item` is the index in it, or the key, dots and all.
     pub fn new(source: Arc<Source>, section: &'static str, item: impl Into<Arc<str>>) -> Self {
-        Self { source: Some(source), section, item: item.into() }
+        Self { source: Some(source), section, item: item.into(), place: None }
+    }
+
+    /// The declaration is this mapping: its own place needs no tree any more.
+    pub fn standing_at(self, mapping: &Node) -> Self {
+        Self { place: Some((mapping.line, mapping.column)), ..self }
     }
 
     /// The declaration's own place.
@@ -31,23 +38,28 @@ impl Origin {
     /// The place of a field, for example `sink.config.topics` or `columns.0.type`; the nearest known ancestor when the
     /// field was not written.
     pub fn at(&self, field: &str) -> Option<Location> {
-        let (source, node) = self.find(field)?;
-        Some(source.location(node.line, node.column))
+        if let ("", Some((line, column)), Some(source)) = (field, self.place, &self.source) {
+            return Some(source.location(line, column));
+        }
+        self.find(field, |source, node| source.location(node.line, node.column))
     }
 
     /// The place of byte `offset` inside a text field, in the user's file, with the line it stands on.
     pub fn in_text(&self, field: &str, offset: usize, width: usize) -> Option<(Location, Option<Excerpt>)> {
-        let (source, node) = self.find(field)?;
-        Some(source.locate(node, offset, width))
+        self.find(field, |source, node| source.locate(node, offset, width))
     }
 
     /// The diagnostic with the location, the logical path and the excerpt of a field.
     pub fn mark(&self, field: &str, diagnostic: Diagnostic) -> Diagnostic {
         let mut diagnostic = diagnostic.path(self.path(field));
-        if let Some((source, node)) = self.find(field) {
-            diagnostic.excerpt =
-                source.excerpt(node.line, node.column, node.as_str().map_or(1, |text| text.chars().count()));
-            diagnostic.location = Some(source.location(node.line, node.column));
+        let width = |node: &Node| node.as_str().map_or(1, |text| text.chars().count());
+        let place = match (field, self.place) {
+            ("", Some((line, column))) => Some((line, column, 1)),
+            (_, _) => self.find(field, |_, node| (node.line, node.column, width(node))),
+        };
+        if let (Some((line, column, width)), Some(source)) = (place, &self.source) {
+            diagnostic.excerpt = source.excerpt(line, column, width);
+            diagnostic.location = Some(source.location(line, column));
         }
         diagnostic
     }
@@ -56,39 +68,40 @@ impl Origin {
     pub fn path(&self, field: &str) -> String {
         let mut segments: Vec<&str> =
             self.section.split('.').chain([&*self.item]).filter(|part| !part.is_empty()).collect();
-        match self.own() {
-            Some((_, node)) => segments.extend(node.segments(field)),
+        let written = (!field.is_empty()).then(|| self.own(|_, node| node.segments(field))).flatten();
+        match written {
+            Some(written) => segments.extend(written),
             None => segments.extend(field.split('.').filter(|part| !part.is_empty())),
         }
         segments.join(" → ")
     }
 
-    fn own(&self) -> Option<(&Source, &Node)> {
+    fn own<T>(&self, read: impl FnOnce(&Source, &Node) -> T) -> Option<T> {
         let source = self.source.as_deref()?;
-        let section = source.tree()?.nearest(self.section);
-        Some((
-            source,
-            match section.entry(&self.item) {
-                Some(entry) => &entry.value,
-                None => section.nearest(&self.item),
-            },
-        ))
+        let tree = source.tree()?;
+        let section = tree.nearest(self.section);
+        let node = match section.entry(&self.item) {
+            Some(entry) => &entry.value,
+            None => section.nearest(&self.item),
+        };
+        Some(read(source, node))
     }
 
-    fn find(&self, field: &str) -> Option<(&Source, &Node)> {
-        let (source, own) = self.own()?;
-        let (node, found) = own.descend(field);
-        if found {
-            return Some((source, node));
-        }
-        // Fields that were written under an older name.
-        let older = match field.split_once('.') {
-            Some(("sink", "connector")) => "connector.type".to_owned(),
-            Some(("sink", rest)) => format!("connector.{rest}"),
-            Some(("columns", rest)) => format!("schema.fields.{rest}"),
-            Some(_) | None => format!("advanced.{field}"),
-        };
-        let (moved, found) = own.descend(&older);
-        Some((source, if found { moved } else { node }))
+    fn find<T>(&self, field: &str, read: impl FnOnce(&Source, &Node) -> T) -> Option<T> {
+        self.own(|source, own| {
+            let (node, found) = own.descend(field);
+            if found {
+                return read(source, node);
+            }
+            // Fields that were written under an older name.
+            let older = match field.split_once('.') {
+                Some(("sink", "connector")) => "connector.type".to_owned(),
+                Some(("sink", rest)) => format!("connector.{rest}"),
+                Some(("columns", rest)) => format!("schema.fields.{rest}"),
+                Some(_) | None => format!("advanced.{field}"),
+            };
+            let (moved, found) = own.descend(&older);
+            read(source, if found { moved } else { node })
+        })
     }
 }

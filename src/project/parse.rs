@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, StrInput, Tag};
 
+use super::quick;
 use super::value::{Content, Entry, MAX_EXACT, Node, Resolved, Style};
 
 /// Nodes that aliases and merge keys may copy in one file.
@@ -28,6 +29,14 @@ pub struct Problem {
 
 /// A file's tree, or everything that is wrong with its YAML. An empty file is an empty mapping.
 pub fn parse(text: &str) -> Result<Node, Vec<Problem>> {
+    match quick::read(text) {
+        Some(tree) => Ok(tree),
+        None => full(text),
+    }
+}
+
+/// [`parse`] by the parser of the whole of YAML.
+pub(super) fn full(text: &str) -> Result<Node, Vec<Problem>> {
     // The scanner is foreign code reading arbitrary bytes: a fault in it is an error of the file, not the end of the program.
     catch_unwind(AssertUnwindSafe(|| Builder::default().run(text))).unwrap_or_else(|_| {
         Err(vec![problem(1, 1, "this file cannot be read as YAML", Some("simplify its flow collections and quoting"))])

@@ -102,7 +102,7 @@ fn find<'a>(tree: &'a Node, path: &str) -> &'a Node {
 /// For every character of a scalar, the located character in the file is the same one.
 fn check_locations(text: &str, path: &str) {
     let source = Source::new("f.yml", text.to_owned(), false);
-    let node = find(source.tree().unwrap(), path).clone();
+    let node = find(&source.tree().unwrap(), path).clone();
     let scalar = node.as_str().unwrap();
     for (offset, expected) in scalar.char_indices().filter(|(_, c)| !c.is_whitespace()) {
         let (place, _) = source.locate(&node, offset, 1);

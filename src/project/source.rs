@@ -1,8 +1,9 @@
 //! One file of the project as the user wrote it: its text, for excerpts and positions inside scalars, and its tree, built again
-//! only when a finding needs it (a project without findings keeps texts alone).
+//! when a finding needs it and dropped when others were needed since: texts stay, trees do not add up.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::codes::{Excerpt, Location};
 
@@ -13,12 +14,35 @@ use super::value::{Content, Node};
 /// Lines longer than this are not shown.
 const MAX_EXCERPT: usize = 400;
 
+/// The trees of a project's files that were asked for last: findings of one file mostly come together.
+#[derive(Default)]
+pub struct Recent(Mutex<VecDeque<(usize, Arc<Node>)>>);
+
+impl Recent {
+    /// Bytes of text whose trees are kept; of a larger file the last one alone.
+    const TEXT: usize = 1 << 18;
+
+    fn keep(&self, text: usize, tree: &Arc<Node>) {
+        let mut kept = lock(&self.0);
+        kept.push_back((text, Arc::clone(tree)));
+        let mut total: usize = kept.iter().map(|(text, _)| text).sum();
+        while total > Self::TEXT && kept.len() > 1 {
+            total -= kept.pop_front().map_or(0, |(text, _)| text);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 pub struct Source {
     path: Arc<str>,
     text: String,
     /// No line of this file is ever shown.
     confidential: bool,
-    tree: OnceLock<Option<Node>>,
+    tree: Mutex<Weak<Node>>,
+    recent: Arc<Recent>,
     /// Where each line begins.
     starts: OnceLock<Vec<usize>>,
     /// Sorted (line, holds a secret) of every key and value; of every line where the YAML is broken.
@@ -27,8 +51,20 @@ pub struct Source {
 
 impl Source {
     pub fn new(path: impl Into<Arc<str>>, text: String, confidential: bool) -> Self {
-        let path = path.into();
-        Self { path, text, confidential, tree: OnceLock::new(), starts: OnceLock::new(), guards: OnceLock::new() }
+        Self {
+            path: path.into(),
+            text,
+            confidential,
+            tree: Mutex::default(),
+            recent: Arc::default(),
+            starts: OnceLock::new(),
+            guards: OnceLock::new(),
+        }
+    }
+
+    /// Its tree counts among those of a project.
+    pub fn among(self, recent: &Arc<Recent>) -> Self {
+        Self { recent: Arc::clone(recent), ..self }
     }
 
     pub fn path(&self) -> &Arc<str> {
@@ -44,8 +80,15 @@ impl Source {
     }
 
     /// The file's tree; none when its YAML is broken.
-    pub fn tree(&self) -> Option<&Node> {
-        self.tree.get_or_init(|| parse::parse(&self.text).ok()).as_ref()
+    pub fn tree(&self) -> Option<Arc<Node>> {
+        let mut known = lock(&self.tree);
+        if let Some(tree) = known.upgrade() {
+            return Some(tree);
+        }
+        let tree = Arc::new(parse::parse(&self.text).ok()?);
+        *known = Arc::downgrade(&tree);
+        self.recent.keep(self.text.len(), &tree);
+        Some(tree)
     }
 
     fn rows(&self) -> Rows<'_> {
@@ -75,7 +118,7 @@ impl Source {
         let guards = self.guards.get_or_init(|| match self.tree() {
             Some(tree) => {
                 let mut guards = Vec::new();
-                collect_guards(tree, false, true, &mut guards);
+                collect_guards(&tree, false, true, &mut guards);
                 guards.sort_unstable();
                 guards
             }
