@@ -11,18 +11,22 @@ use crate::Failure;
 const MODELS_A_FILE: usize = 25;
 
 /// What a generated project is like.
+#[derive(Clone, Copy)]
 pub struct Shape<'a> {
+    pub name: &'a str,
     pub models: usize,
     pub servers: &'a str,
     /// Of every topic's name.
     pub prefix: &'a str,
     /// Every second model has SQL, and the runtime has Flink.
     pub sql: bool,
+    /// `deployment_state`, if it is not the default.
+    pub state: &'a str,
 }
 
 impl Default for Shape<'_> {
     fn default() -> Self {
-        Self { models: 0, servers: "localhost:9092", prefix: "perf.", sql: false }
+        Self { name: "perf", models: 0, servers: "localhost:9092", prefix: "perf.", sql: false, state: "" }
     }
 }
 
@@ -32,7 +36,7 @@ pub fn model_topics(prefix: &str) -> String {
 }
 
 pub fn project(shape: &Shape<'_>, directory: &Path) -> Result<(), Failure> {
-    let Shape { models, servers, prefix, sql } = *shape;
+    let Shape { name, models, servers, prefix, sql, state } = *shape;
     let sources = (models / 10).max(1);
     for folder in ["sources", "models", "tests", "exposures"] {
         fs::create_dir_all(directory.join(folder))?;
@@ -45,7 +49,7 @@ pub fn project(shape: &Shape<'_>, directory: &Path) -> Result<(), Failure> {
     fs::write(
         directory.join("stream_project.yml"),
         format!(
-            "apiVersion: streamt.dev/v1alpha1\nproject:\n  name: perf\n  version: \"1.0.0\"\nruntime:\n  kafka:\n    bootstrap_servers: {servers}\n{flink}"
+            "apiVersion: streamt.dev/v1alpha1\nproject:\n  name: {name}\n  version: \"1.0.0\"\nruntime:\n  kafka:\n    bootstrap_servers: {servers}\n{flink}{state}"
         ),
     )?;
     write_files(directory, "sources", sources, |index| source(index, prefix))?;

@@ -5,6 +5,9 @@
 mod figures;
 mod generate;
 mod kafka;
+mod live;
+mod postgres;
+mod table;
 mod timing;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ use figures::Bench;
 use generate::Shape;
 use timing::Task;
 
-const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT]
+const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT [DSN]]
        perf generate MODELS DIRECTORY [--kafka HOST:PORT PREFIX | --sql]
        perf time RUNS -- COMMAND...
        perf pair RUNS -- COMMAND... --- COMMAND...
@@ -36,14 +39,20 @@ fn main() -> ExitCode {
 
 fn run(words: &[&str]) -> Result<(), Failure> {
     match words {
-        ["figures", streamt, scratch, runs, rest @ ..] if rest.len() < 2 => {
-            let bench = Bench {
+        ["figures", streamt, scratch, runs, rest @ ..] if rest.len() < 3 => {
+            let mut bench = Bench {
                 streamt: PathBuf::from(streamt),
                 bare: std::env::current_exe()?,
                 scratch: PathBuf::from(scratch),
+                runs: runs.parse()?,
+                table: table::Table::default(),
             };
-            bench.offline(runs.parse()?)?;
-            rest.iter().try_for_each(|servers| bench.live(servers, runs.parse()?))
+            let outcome = bench.offline().and_then(|()| match rest {
+                [servers, more @ ..] => bench.live(servers, more.first().copied()),
+                [] => Ok(()),
+            });
+            bench.table.print();
+            outcome
         }
         ["generate", models, directory, rest @ ..] => {
             let plain = Shape { models: models.parse()?, ..Shape::default() };

@@ -11,13 +11,20 @@ use crate::Failure;
 pub struct Task {
     pub program: PathBuf,
     pub arguments: Vec<String>,
+    /// Set beside those of this process.
+    pub variables: Vec<(String, String)>,
     /// Exit codes that count as success.
     pub accepted: &'static [i32],
 }
 
 impl Task {
     pub fn new(program: impl Into<PathBuf>, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { program: program.into(), arguments: arguments.into_iter().map(Into::into).collect(), accepted: &[0] }
+        Self {
+            program: program.into(),
+            arguments: arguments.into_iter().map(Into::into).collect(),
+            variables: Vec::new(),
+            accepted: &[0],
+        }
     }
 
     pub fn of(words: &[&str]) -> Result<Self, Failure> {
@@ -27,7 +34,8 @@ impl Task {
 
     fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.args(&self.arguments).envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
 
@@ -120,6 +128,13 @@ pub struct Pairs {
 }
 
 impl Pairs {
+    /// Of the walls of both sides, in the order of their turns.
+    pub fn of([first, second]: [Vec<Duration>; 2]) -> Self {
+        let [first, second] = [first, second].map(|walls| walls.into_iter().map(millis).collect::<Vec<_>>());
+        let ratios = first.iter().zip(&second).map(|(first, second)| first / second).collect();
+        Self { first: Spread::of(first), second: Spread::of(second), ratios: Spread::of(ratios) }
+    }
+
     /// The least of many runs is the one that the machine disturbed least.
     pub fn ratio_of_minima(&self) -> f64 {
         self.first.min() / self.second.min()
@@ -150,15 +165,13 @@ pub fn pair(
         for turn in 0..2 {
             let side = (turn + run) % 2;
             before(side)?;
-            let wall = millis(tasks[side].run()?);
+            let wall = tasks[side].run()?;
             if run > 0 {
                 walls[side].push(wall);
             }
         }
     }
-    let [first, second] = walls;
-    let ratios = first.iter().zip(&second).map(|(first, second)| first / second).collect();
-    Ok(Pairs { first: Spread::of(first), second: Spread::of(second), ratios: Spread::of(ratios) })
+    Ok(Pairs::of(walls))
 }
 
 fn millis(duration: Duration) -> f64 {
