@@ -2,6 +2,7 @@
 //! of two commands that ran in turns in one run. `perf/README.md` says what is measured and what came out.
 #![allow(clippy::disallowed_methods)]
 
+mod contend;
 mod figures;
 mod generate;
 mod kafka;
@@ -23,7 +24,8 @@ const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT [DSN]]
        perf pair RUNS -- COMMAND... --- COMMAND...
        perf describe HOST:PORT PREFIX COUNT
        perf create HOST:PORT PREFIX COUNT [--led]
-       perf delete HOST:PORT PREFIX";
+       perf delete HOST:PORT PREFIX
+       perf contend STREAMT HOST:PORT OWNER_DSN ROUNDS";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -81,6 +83,7 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["create", servers, prefix, count] => kafka::create(servers, prefix, count, false),
         ["create", servers, prefix, count, "--led"] => kafka::create(servers, prefix, count, true),
         ["delete", servers, prefix] => kafka::delete(servers, prefix),
+        ["contend", streamt, servers, owner, rounds] => contend::run(streamt, servers, owner, rounds.parse()?),
         _ => Err(USAGE.into()),
     }
 }

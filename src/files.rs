@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::codes::{Code, Diagnostic};
+use crate::failpoint;
 
 /// From this many files on, one flush of the file system is cheaper than one for each file.
 const FLUSH_AT_ONCE: usize = 16;
@@ -70,6 +71,7 @@ impl Stage {
     pub fn add(&mut self, target: PathBuf, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
         let staged = beside(&target)?;
         let file = self.access.create(&staged)?;
+        failpoint::point("file.created");
         self.waiting.push((staged, target));
         let mut out = BufWriter::new(file);
         fill(&mut out)?;
@@ -84,8 +86,10 @@ impl Stage {
         } else {
             self.flush_file_systems(&folders)?;
         }
+        failpoint::point("file.flushed");
         for (staged, target) in &self.waiting {
             fs::rename(staged, target)?;
+            failpoint::point("file.renamed");
         }
         self.waiting.clear();
         folders.iter().try_for_each(|folder| File::open(folder)?.sync_all())

@@ -11,6 +11,7 @@ pub mod actors;
 pub mod cli;
 pub mod codes;
 pub mod compiler;
+mod failpoint;
 pub mod files;
 #[cfg(test)]
 mod golden;

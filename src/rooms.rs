@@ -6,16 +6,17 @@ use std::path::{Path, PathBuf};
 /// Every room, lowest first, and what it may import. `room::part` opens one part of a room that stands beside or above.
 const ROOMS: &[(&str, &[&str])] = &[
     ("codes", &[]),
-    ("files", &["codes"]),
+    ("failpoint", &[]),
+    ("files", &["codes", "failpoint"]),
     ("project", &["codes"]),
     ("sql", &["codes"]),
     ("compiler", &["codes", "files", "project", "sql"]),
     ("validate", &["codes", "compiler", "project", "sql"]),
     // What is owned is a value that planning decides on; how it is kept is not its business.
     ("planner", &["codes", "compiler", "project", "state::model", "state::scalar"]),
-    ("providers", &["codes", "compiler", "planner", "project"]),
+    ("providers", &["codes", "compiler", "failpoint", "planner", "project"]),
     // A store on the network shares the one way to set up TLS.
-    ("state", &["codes", "compiler", "files", "planner", "project", "providers::tls"]),
+    ("state", &["codes", "compiler", "failpoint", "files", "planner", "project", "providers::tls"]),
     // A message that changes something carries a lease; only the lock actor can make one.
     ("messages", &["actors::lease", "codes", "compiler", "planner", "project", "providers", "state"]),
     ("actors", &["codes", "compiler", "messages", "planner", "project", "providers", "state", "validate"]),

@@ -5,6 +5,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use super::failure::ProviderFailure;
+use crate::failpoint;
 
 /// The right to mutate is gone: the lock is lost or the lease has expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,8 +43,17 @@ impl<G: MutationGuard, F: Future, L: Future<Output = Lost>> Future for Guarded<'
         if this.guard.check().is_err() || this.lost.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(ProviderFailure::Aborted { uncertain: this.started }));
         }
-        this.started = true;
-        this.mutation.as_mut().poll(cx).map(Ok)
+        let first = !std::mem::replace(&mut this.started, true);
+        if first {
+            failpoint::point("request.admitted");
+        }
+        let answer = this.mutation.as_mut().poll(cx).map(Ok);
+        if answer.is_ready() {
+            failpoint::point("request.answered");
+        } else if first {
+            failpoint::point("request.begun");
+        }
+        answer
     }
 }
 

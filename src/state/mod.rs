@@ -6,7 +6,6 @@
 pub mod conformance;
 pub mod control;
 pub mod error;
-pub(crate) mod failpoint;
 pub mod local;
 pub mod model;
 pub mod plan_file;

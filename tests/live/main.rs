@@ -12,6 +12,7 @@ mod estate;
 mod external;
 mod faults;
 mod interrupted;
+mod interruption;
 mod kafka;
 mod kafka_3;
 mod kafka_security;

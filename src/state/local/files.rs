@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use uuid::Uuid;
 
+use crate::failpoint;
 use crate::state::error::StateError;
-use crate::state::failpoint;
 
 /// Where the files stand below the project, as users read it.
 pub const LABEL: &str = ".streamt/state";
@@ -240,7 +240,7 @@ impl StateDir {
 
 fn write_line(file: &File, line: &[u8]) -> Result<(), Errno> {
     #[cfg(any(test, feature = "failpoints"))]
-    if failpoint::is_near("append.half") {
+    if failpoint::is_awaited("append.half") {
         let half = &line[..line.len() / 2];
         rustix::io::write(file, half)?;
         failpoint::point("append.half");

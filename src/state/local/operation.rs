@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::failpoint;
 use crate::state::control::{Event, ResolutionRecord, StoredEvent};
 use crate::state::error::StateError;
 use crate::state::error::StateErrorKind;
-use crate::state::failpoint;
 use crate::state::model::{MAX_STATE, OwnershipState, StateAddress, StoreIdentity};
 use crate::state::step::{MAX_FILE, Mark, Step};
 use crate::state::store::{Snapshot, StateOperation};
@@ -287,7 +287,9 @@ impl StateOperation for LocalOperation {
         let lost = self.lost();
         let committed = self.committed;
         let stands = !self.broken && self.lock.stands(&self.root);
-        if self.lock.release() && stands {
+        let released = self.lock.release();
+        failpoint::point("lock.released");
+        if released && stands {
             return Ok(());
         }
         match committed {

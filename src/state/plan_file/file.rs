@@ -10,6 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use uuid::Uuid;
 
 use crate::codes::{Code, Diagnostic, Location};
+use crate::failpoint;
 use crate::files::{self, Access};
 
 use super::ReviewedPlan;
@@ -96,13 +97,19 @@ pub fn refuse_existing(path: &Path) -> Result<(), Diagnostic> {
 fn link_new(temporary: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = make_directory(path)?;
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary)?;
+    failpoint::point("new_file.created");
     let written = file
         .set_permissions(Permissions::from_mode(0o600))
         .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
-        .and_then(|()| fs::hard_link(temporary, path));
+        .and_then(|()| {
+            failpoint::point("new_file.flushed");
+            fs::hard_link(temporary, path)
+        });
+    failpoint::point("new_file.linked");
     let removed = fs::remove_file(temporary);
     written.and(removed)?;
+    failpoint::point("new_file.done");
     File::open(directory)?.sync_all()
 }
 

@@ -15,6 +15,7 @@ use super::keys::schema_key;
 use super::reader::Reader;
 use super::rows::{self, ReadError, Site};
 use super::session::{Purpose, Session};
+use crate::failpoint;
 use crate::state::control::{CURRENT_VERSION, Control};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::model::{BackendKind, StateAddress, StoreIdentity};
@@ -201,6 +202,7 @@ impl Init<'_> {
             Err(Trouble::Waited) => return Err(StateError::new(StateErrorKind::LockTimeout)),
             Err(trouble) => return Err(trouble.unavailable()),
         }
+        failpoint::point("init.locked");
         let done = match self.transaction(new).await {
             Ok(done) => done,
             Err(stop) => {
@@ -208,7 +210,9 @@ impl Init<'_> {
                 return Err(stop.into());
             }
         };
+        failpoint::point("init.written");
         client.batch_execute("COMMIT").await.map_err(|_| StateError::unknown_commit().suggest(RUN_AGAIN))?;
+        failpoint::point("init.committed");
         Ok(done)
     }
 

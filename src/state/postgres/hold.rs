@@ -14,9 +14,9 @@ use super::catalog::{self, Asker, Defect, Proved};
 use super::classify::Trouble;
 use super::rows::{self, ReadError, Site};
 use super::session::{BEGIN_READ, PROOF_TIMEOUT, Purpose, Session};
+use crate::failpoint;
 use crate::state::control::ResolutionRecord;
 use crate::state::error::{StateError, StateErrorKind};
-use crate::state::failpoint;
 use crate::state::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
 use crate::state::step::Mark;
 use crate::state::store::Snapshot;
@@ -212,6 +212,7 @@ impl Hold {
         let unlocked = !self.broken
             && !self.session.loss().is_lost()
             && matches!(timeout(PROOF_TIMEOUT, self.session.unlock(self.site.key)).await, Ok(Ok(true)));
+        failpoint::point("lock.released");
         match (unlocked, self.committed) {
             (true, _) => Ok(()),
             (false, Some(_)) => Err(StateError::new(StateErrorKind::ReleaseAfterCommit).operation(self.committed)),

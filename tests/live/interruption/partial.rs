@@ -1,0 +1,173 @@
+//! Changes that take two requests, and requests that are still on their way when their sender is gone.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use streamt::compiler::artifact::TopicArtifact;
+use streamt::providers::kafka::{ConfigRead, TopicUpdate};
+
+use super::resolve::{new_file, plan_line, recover_line, resolve};
+use super::world::{Moment, STORES, World};
+use crate::estate::{Proxy, service, with_kafka};
+use crate::support::{Open, ownership};
+
+fn moment(name: &str, time: usize) -> Moment {
+    Moment { name: name.to_owned(), time }
+}
+
+/// E409 with one target in a third state; its differences.
+#[track_caller]
+fn third_state(world: &World) -> Value {
+    let run = world.run(&plan_line("observed", &new_file())).exits(1);
+    assert_eq!(run.errors()[0].0, "E409_PLAN_STALE", "{}", run.stdout);
+    let target = run.json()["data"]["targets"][0].clone();
+    assert_eq!((&target["reason"], &target["accepted_as"]), (&json!("third_state"), &Value::Null), "{target}");
+    assert_eq!(world.operation()["status"], "in_progress");
+    target["differences"].clone()
+}
+
+/// One request to the registry, as an administrator sends it.
+fn registry(method: &str, path: &str, body: Option<&str>) -> Value {
+    let service = service("STREAMT_TEST_REGISTRY");
+    let (host, base) = service.strip_prefix("http://").expect("plain http").split_once('/').expect("a path");
+    let body = body.unwrap_or_default();
+    let mut stream = TcpStream::connect(host).expect("connected");
+    write!(
+        stream,
+        "{method} /{base}/{path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.split(' ').nth(1).expect("a status").starts_with('2'), "{method} {path}: {answer}");
+    serde_json::from_str(body).unwrap_or(Value::Null)
+}
+
+/// REC-009, REC-014, REC-044, REC-067: killed between the two requests of a topic's update.
+#[test]
+fn a_topic_with_half_of_its_update_is_brought_to_its_declared_form_and_recorded() {
+    for store in STORES {
+        let world = World::new("half", store);
+        let model = |partitions: u32, retention: u64| {
+            format!(
+                "  - {{name: t, description: d, topic: {{name: PREFIX.t, partitions: {partitions}, replication_factor: 1, config: {{retention.ms: {retention}}}}}}}\n"
+            )
+        };
+        world.declare(&model(1, 86_400_000));
+        world.run("apply").exits(0);
+        world.declare(&model(3, 90_000_000));
+        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        world.settle();
+        let differences = third_state(&world);
+        assert_eq!(differences, json!({"config.retention.ms": {"from": "86400000", "to": "90000000"}}));
+
+        let name = format!("{}.t", world.prefix);
+        with_kafka(async |kafka, ctx| {
+            let names = [name.clone()];
+            let current = kafka
+                .observe_topics(ctx, &names, ConfigRead::Strict)
+                .await
+                .expect("read")
+                .remove(&name)
+                .expect("there");
+            let config = [("retention.ms".to_owned(), "90000000".to_owned())].into();
+            let desired = TopicArtifact {
+                name: name.clone(),
+                partitions: 3,
+                replication_factor: 1,
+                config,
+                ownership: ownership(),
+            };
+            kafka.update_topic(ctx, &Open, &TopicUpdate { current, desired }).await.expect("aligned");
+        });
+        let done = resolve(&world, "observed");
+        assert_eq!((done.count("candidate"), &done.done["state_serial"]), (1, &json!(2)));
+        world.run("plan --detailed-exitcode").exits(0);
+    }
+}
+
+fn evolving(fields: usize, level: &str) -> String {
+    let field = |i: usize| format!(r#",{{"name":"f{i}","type":["null","string"],"default":null}}"#);
+    let fields: String = (0..fields).map(field).collect();
+    format!(
+        "  - {{name: s, description: d, topic: {{name: PREFIX.s, partitions: 1, replication_factor: 1}}, schema: {{subject: PREFIX.s-value, format: avro, compatibility: {level}, definition: '{{\"type\":\"record\",\"name\":\"R\",\"fields\":[{{\"name\":\"id\",\"type\":\"string\"}}{fields}]}}'}}}}\n"
+    )
+}
+
+/// REC-041, REC-043, REC-057, REC-067: killed between the registration and the level of a schema's update; either form ends it.
+#[test]
+fn a_subject_with_half_of_its_update_is_brought_to_either_form_and_resolved() {
+    for store in STORES {
+        let world = World::new("level", store);
+        world.declare(&evolving(0, "BACKWARD"));
+        world.run("apply").exits(0);
+        let subject = format!("{}.s-value", world.prefix);
+
+        world.declare(&evolving(1, "FULL"));
+        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        let differences = third_state(&world);
+        assert_eq!(differences["compatibility"], json!({"from": "BACKWARD", "to": "FULL"}), "{differences}");
+        registry("DELETE", &format!("subjects/{subject}/versions/2"), None);
+        let back = resolve(&world, "rolled_back");
+        assert_eq!((back.count("prior"), &back.done["state_serial"]), (1, &json!(1)));
+        assert_eq!(world.data("plan")["summary"]["updates"], 1);
+
+        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        third_state(&world);
+        registry("PUT", &format!("config/{subject}"), Some(r#"{"compatibility":"FULL"}"#));
+        let done = resolve(&world, "observed");
+        assert_eq!((done.count("candidate"), &done.done["state_serial"]), (1, &json!(2)));
+        world.run("plan --detailed-exitcode").exits(0);
+    }
+}
+
+/// SAF-030, REC-015, REC-033, REC-041: a schema update whose request is still under way when its sender is killed. Evidence that is
+/// taken too early is refused; what arrived is recorded.
+#[test]
+fn a_schema_update_that_arrives_after_its_sender_was_killed_is_recorded() {
+    for store in STORES {
+        let (seen, sees) = channel();
+        let (go, held) = channel::<()>();
+        let held = Mutex::new(held);
+        let proxy = Proxy::start(move |line| {
+            if line.starts_with("POST") {
+                let _ = seen.send(());
+                let _ = held.lock().map(|held| held.recv_timeout(Duration::from_secs(120)));
+            }
+        });
+        let world = World::new("late", store);
+        world.declare(&evolving(0, "BACKWARD"));
+        world.run("apply").exits(0);
+        let world = world.through(&proxy.url);
+        world.declare(&evolving(1, "BACKWARD"));
+        let mut apply = world.spawn("apply");
+        sees.recv_timeout(Duration::from_secs(60)).expect("a registration");
+        apply.kill().expect("killed");
+        apply.wait().expect("gone");
+        assert_eq!(world.refused("plan"), "E419_STATE_RECOVERY_REQUIRED");
+
+        let file = new_file();
+        let early = world.data(&plan_line("observed", &file));
+        assert_eq!(early["targets"][0]["accepted_as"], "prior");
+        drop(go);
+        let subject = format!("{}.s-value", world.prefix);
+        let versions = || registry("GET", &format!("subjects/{subject}/versions"), None);
+        let begun = std::time::Instant::now();
+        while versions() != json!([1, 2]) {
+            assert!(begun.elapsed() < Duration::from_secs(30), "the registration never arrived");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        assert_eq!(world.refused(&recover_line(&file, &early)), "E409_PLAN_STALE");
+        let done = resolve(&world, "observed");
+        assert_eq!((done.count("candidate"), &done.done["state_serial"]), (1, &json!(2)));
+        world.run("plan --detailed-exitcode").exits(0);
+        assert_eq!(versions(), json!([1, 2]), "nothing was registered again");
+        assert_eq!(proxy.changes().len(), 1, "{:?}", proxy.changes());
+    }
+}
