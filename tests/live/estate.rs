@@ -261,5 +261,7 @@ fn serve(mut client: TcpStream, host: &str, kept: &Mutex<Vec<String>>, before: &
             break;
         }
     }
+    // A server may drop a request whose sender is gone; here it is still carried out.
+    std::thread::sleep(Duration::from_secs(2));
     let _ = server.shutdown(Shutdown::Write);
 }

@@ -222,7 +222,7 @@ fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
     let names: Vec<String> = (0..300).map(|index| format!("t{index:03}")).collect();
     let models: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), PLAIN)).collect();
     let (mut blocked, mut random) = (0, seed);
-    for round in 0..3 {
+    for round in 0..4 {
         let estate = Estate::new("killed");
         estate.declare(&models);
         let root = estate.root();

@@ -1,11 +1,13 @@
 //! `kill -9` at every durable boundary and at every request of an apply, and in the commands that end what it left.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::resolve::{Resolved, new_file, plan_line, recover_line, resolve, resolve_with};
+use super::resolve::{Resolved, new_file, plan_line, recover_line, resolve_with};
 use super::world::{Moment, Store, World};
 
 /// Every kind of change that this version makes: a group of two creates, an update of a configuration, one of a number of
@@ -53,8 +55,9 @@ impl Course {
         let data = run.exits(0).json()["data"].clone();
         let changes = |key: &str| data[key].as_array().map_or(0, Vec::len);
         assert_eq!(changes("created") + changes("updated"), CHANGES, "{data:#}");
-        let times = |name: &str| moments.iter().enumerate().filter(move |(_, m)| m.name == name).map(|(at, _)| at);
-        let all = |name: &str| times(name).collect::<Vec<_>>();
+        let all = |name: &str| -> Vec<usize> {
+            moments.iter().enumerate().filter(|(_, moment)| moment.name == name).map(|(at, _)| at).collect()
+        };
         let (begun, started, committed) = match world.store {
             Store::Local => {
                 let lines = all("append.written");
@@ -76,85 +79,119 @@ impl Course {
 
 /// Kills one after the other of a command's moments, as long as there are any.
 struct Cursor {
-    left: VecDeque<Moment>,
-    met: usize,
+    left: Mutex<VecDeque<Moment>>,
+    met: AtomicUsize,
 }
 
 impl Cursor {
     fn of(moments: Vec<Moment>) -> Self {
-        Self { left: moments.into(), met: 0 }
+        Self { left: Mutex::new(moments.into()), met: AtomicUsize::new(0) }
+    }
+
+    fn left(&self) -> MutexGuard<'_, VecDeque<Moment>> {
+        self.left.lock().expect("whole")
     }
 
     /// The next moment at which the command was killed; a moment that it does not pass this time waits for another round.
-    fn kill(&mut self, world: &World, line: &str) -> Option<Moment> {
-        let moment = self.left.pop_front()?;
+    fn kill(&self, world: &World, line: &str) -> Option<Moment> {
+        let moment = self.left().pop_front()?;
         if world.killed_at(line, &moment) {
-            self.met += 1;
+            self.met.fetch_add(1, Ordering::SeqCst);
             return Some(moment);
         }
-        self.left.push_back(moment);
+        self.left().push_back(moment);
         None
     }
 }
 
+/// Projects that are interrupted side by side: most of the time goes by in waiting for services.
+const WORKERS: usize = 4;
+
+/// What all of them share.
+struct Matrix {
+    store: Store,
+    course: Course,
+    plans: Cursor,
+    recoveries: Cursor,
+    blocked: AtomicUsize,
+    unmet: Mutex<Vec<Moment>>,
+}
+
 fn matrix(store: Store) {
     let begun = Instant::now();
-    let world = World::new("matrix", store);
-    declare(&world, 0);
-    world.run("apply").exits(0);
+    let world = seeded(store);
     declare(&world, 1);
     let course = Course::of(&world);
-    let (mut plans, mut recoveries) = (None, None);
-    let (mut blocked, mut unmet) = (0, Vec::new());
-    for (at, moment) in course.moments.iter().enumerate() {
-        declare(&world, at + 2);
-        if !world.killed_at("apply", moment) {
-            unmet.push(moment);
-            continue;
+    declare(&world, 2);
+    assert!(world.killed_at("apply", &course.moments[course.changed]));
+    let plans = Cursor::of(trace_plan(&world));
+    let recoveries = Cursor::of(trace_recover(&world));
+    let matrix =
+        Matrix { store, course, plans, recoveries, blocked: AtomicUsize::new(0), unmet: Mutex::new(Vec::new()) };
+    std::thread::scope(|scope| {
+        for worker in 0..WORKERS {
+            let matrix = &matrix;
+            scope.spawn(move || matrix.work(worker));
         }
-        let context = format!("{store:?}, killed at {moment}");
-        let operation = world.operation();
-        let status = if course.blocks(at) { "in_progress" } else { "clear" };
-        assert_eq!(operation["status"], status, "{context}: {operation}");
-        if status == "clear" {
-            world.run("plan").exits(0);
-            continue;
-        }
-        blocked += 1;
-        assert_eq!(world.refused("plan"), "E419_STATE_RECOVERY_REQUIRED", "{context}");
-        if moment.name.starts_with("request.") {
-            world.settle();
-        }
-        let resolution = resolution(&world, &course, at, &context);
-        match &mut plans {
-            None => plans = Some(Cursor::of(trace_plan(&world))),
-            Some(cursor) => kill_plan(&world, cursor, &operation, &context),
-        }
-        let resolved = match &mut recoveries {
-            None if resolution == "observed" && at > course.changed => {
-                let (resolved, moments) = trace_recover(&world);
-                recoveries = Some(Cursor::of(moments));
-                resolved
-            }
-            None => resolve(&world, resolution),
-            Some(cursor) => resolve_with(&world, resolution, |line| kill_recover(&world, cursor, line, &operation)),
-        };
-        check_end(&world, &resolved, resolution, &context);
-    }
-    declare(&world, course.moments.len() + 2);
-    world.run("apply").exits(0);
-    world.run("plan --detailed-exitcode").exits(0);
-    assert_eq!(world.owned("direct-kafka"), world.topics(), "ownership is exactly what exists");
-    let (plans, recoveries) = (plans.expect("blocked rounds"), recoveries.expect("observed rounds"));
+    });
+    let Matrix { course, plans, recoveries, blocked, unmet, .. } = matrix;
+    let unmet = unmet.into_inner().expect("whole");
     println!(
-        "{store:?}: {} moments of apply ({blocked} blocked), {} of recovery-plan, {} of recover, in {:?}",
+        "{store:?}: {} moments of apply ({blocked:?} blocked), {:?} of recovery-plan, {:?} of recover, in {:?}",
         course.moments.len() - unmet.len(),
         plans.met,
         recoveries.met,
         begun.elapsed()
     );
     assert!(unmet.iter().all(|moment| moment.name == "request.begun"), "an answer at once: {unmet:?}");
-    assert_eq!((plans.left, recoveries.left), (VecDeque::new(), VecDeque::new()));
+    assert_eq!((plans.left().len(), recoveries.left().len()), (0, 0));
+}
+
+fn seeded(store: Store) -> World {
+    let world = World::new("matrix", store);
+    declare(&world, 0);
+    world.run("apply").exits(0);
+    world
+}
+
+impl Matrix {
+    /// Every fourth moment.
+    fn work(&self, worker: usize) {
+        let world = seeded(self.store);
+        for at in (worker..self.course.moments.len()).step_by(WORKERS) {
+            declare(&world, at + 1);
+            self.interrupt(&world, at);
+        }
+        declare(&world, self.course.moments.len() + 1);
+        world.run("apply").exits(0);
+        world.run("plan --detailed-exitcode").exits(0);
+        assert_eq!(world.owned("direct-kafka"), world.topics(), "ownership is exactly what exists");
+    }
+
+    fn interrupt(&self, world: &World, at: usize) {
+        let (course, moment) = (&self.course, &self.course.moments[at]);
+        if !world.killed_at("apply", moment) {
+            self.unmet.lock().expect("whole").push(moment.clone());
+            return;
+        }
+        let context = format!("{:?}, killed at {moment}", self.store);
+        let operation = world.operation();
+        let status = if course.blocks(at) { "in_progress" } else { "clear" };
+        assert_eq!(operation["status"], status, "{context}: {operation}");
+        if status == "clear" {
+            world.run("plan").exits(0);
+            return;
+        }
+        self.blocked.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(world.refused("plan"), "E419_STATE_RECOVERY_REQUIRED", "{context}");
+        if moment.name.starts_with("request.") {
+            world.settle();
+        }
+        let resolution = resolution(world, course, at, &context);
+        kill_plan(world, &self.plans, &operation, &context);
+        let resolved = resolve_with(world, resolution, |line| kill_recover(world, &self.recoveries, line, &operation));
+        check_end(world, &resolved, resolution, &context);
+    }
 }
 
 /// A resolution that is legal here, after each that is not was refused: the three take turns.
@@ -165,7 +202,7 @@ fn resolution(world: &World, course: &Course, at: usize, context: &str) -> &'sta
         assert!(!world.workspace.path(&file).exists(), "{context}");
         code
     };
-    match at % 3 {
+    match (at / WORKERS) % 3 {
         0 if at < course.started => "abandoned_before_mutation",
         0 => {
             assert_eq!(refused("abandoned_before_mutation"), "E419_STATE_RECOVERY_REQUIRED", "{context}");
@@ -187,7 +224,7 @@ fn trace_plan(world: &World) -> Vec<Moment> {
 }
 
 /// A killed `state recovery-plan` changes nothing, and leaves its file whole or not at all.
-fn kill_plan(world: &World, cursor: &mut Cursor, operation: &Value, context: &str) {
+fn kill_plan(world: &World, cursor: &Cursor, operation: &Value, context: &str) {
     let file = new_file();
     let Some(moment) = cursor.kill(world, &plan_line("observed", &file)) else { return };
     let context = format!("{context}, then recovery-plan at {moment}");
@@ -201,18 +238,17 @@ fn kill_plan(world: &World, cursor: &mut Cursor, operation: &Value, context: &st
     }
 }
 
-fn trace_recover(world: &World) -> (Resolved, Vec<Moment>) {
+fn trace_recover(world: &World) -> Vec<Moment> {
+    world.settle();
     let file = new_file();
     let planned = world.data(&plan_line("observed", &file));
-    let line = recover_line(&file, &planned);
-    let (run, moments) = world.trace(&line);
-    let done = run.exits(0).json()["data"].clone();
-    assert_eq!(done["state_changed"], true, "a recovery with every moment");
-    (Resolved { planned, line, done }, moments)
+    let (run, moments) = world.trace(&recover_line(&file, &planned));
+    assert_eq!(run.exits(0).json()["data"]["state_changed"], true, "a recovery with every moment");
+    moments
 }
 
 /// A killed `state recover` is decided or not; the same command again ends it (checked by the caller's).
-fn kill_recover(world: &World, cursor: &mut Cursor, line: &str, operation: &Value) {
+fn kill_recover(world: &World, cursor: &Cursor, line: &str, operation: &Value) {
     let Some(moment) = cursor.kill(world, line) else { return };
     let left = world.operation();
     assert!(left["status"] == "clear" || left == *operation, "recover killed at {moment}: {left}");

@@ -82,7 +82,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let Self { schema, writer, .. } = self;
+        let Self { schema, writer, .. } = &*self;
         self.sql(&format!("DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}"));
     }
 }
@@ -159,7 +159,7 @@ impl World {
     /// The project with these models, in which PREFIX is the start of every name.
     pub fn declare(&self, models: &str) {
         let state = match &self.database {
-            None => "deployment_state: {backend: local, lock_timeout_seconds: 120}\n".to_owned(),
+            None => String::new(),
             Some(database) => format!(
                 "deployment_state:
   backend: postgres
@@ -213,7 +213,10 @@ runtime:
         let _ = std::fs::remove_file(&path);
         let run = Run::of(line, self.command(line).env("STREAMT_FAILPOINT_TRACE", &path).output().expect("runs"));
         let mut moments: Vec<Moment> = Vec::new();
-        for name in std::fs::read_to_string(&path).expect("failpoints: build with `--features failpoints`").lines() {
+        for name in std::fs::read_to_string(&path)
+            .unwrap_or_else(|_| panic!("no failpoint: build with `--features failpoints`; {line}: {}", run.stdout))
+            .lines()
+        {
             let time = moments.iter().filter(|moment| moment.name == name).count() + 1;
             moments.push(Moment { name: name.to_owned(), time });
         }
