@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::Value;
 use streamt::actors::Runtime;
@@ -15,6 +15,7 @@ use streamt::state::control::{AcceptedAs, Resolution, Status};
 use streamt::state::recovery_plan::{self, RecoveryPlan};
 
 use crate::estate::{Estate, blocking, failed, with_kafka};
+use crate::faults::Moments;
 use crate::support::{Open, clean_up, topic, unique};
 
 const PLAIN: &str = "  partitions: 1\n  replication_factor: 1";
@@ -217,11 +218,10 @@ fn recover_args<'a>(file: &'a str, planned: &'a Value) -> [&'a str; 10] {
 /// runbook ends each of them, and then ownership is exactly what exists.
 #[test]
 fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_nanos() as u64;
-    println!("seed {seed}");
+    let mut moments = Moments::new("an apply of 300 topics");
     let names: Vec<String> = (0..300).map(|index| format!("t{index:03}")).collect();
     let models: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), PLAIN)).collect();
-    let (mut blocked, mut random) = (0, seed);
+    let mut blocked = 0;
     for round in 0..4 {
         let estate = Estate::new("killed");
         estate.declare(&models);
@@ -232,8 +232,7 @@ fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
         while !control.exists() && apply.try_wait().expect("a child").is_none() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let wait = Duration::from_millis((random >> 33) % 400);
+        let wait = moments.within(Duration::from_millis(400));
         std::thread::sleep(wait);
         let _ = apply.kill();
         let _ = apply.wait();

@@ -5,22 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use super::resolve::{new_file, plan_line, recover_line, resolve};
-use super::world::{Moment, REMOTE, World};
+use super::world::{MODELS, Moment, REMOTE, World};
 use crate::estate::service;
 use crate::harness::Run;
-
-const MODELS: &str = "  - {name: a, description: d, topic: {name: PREFIX.a, partitions: 1, replication_factor: 1}}
-  - {name: b, description: d, topic: {name: PREFIX.b, partitions: 1, replication_factor: 1}, schema: {subject: PREFIX.b-value, format: avro, definition: '\"string\"'}}
-";
-
-/// An apply of [`MODELS`] that was killed.
-fn blocked(stem: &str, store: super::world::Store, name: &str, time: usize) -> World {
-    let world = World::new(stem, store);
-    world.declare(MODELS);
-    assert!(world.killed_at("apply", &Moment { name: name.to_owned(), time }), "killed");
-    world.settle();
-    world
-}
 
 /// What every table of a store holds, as text.
 fn rows(world: &World) -> Vec<String> {
@@ -44,7 +31,7 @@ fn edit(world: &World, from: &str, to: &str, change: impl FnOnce(String) -> Stri
 fn what_a_killed_apply_left_is_recorded_as_observed() {
     for store in REMOTE {
         // The schema is registered and recorded; both topics were asked for, and nobody wrote down the answer.
-        let world = blocked("observed", store, "request.answered", 2);
+        let world = World::blocked("observed", store, "request.answered", 2);
         let before = rows(&world);
         let status = world.data("state status");
         let operation = &status["operation_status"];
@@ -91,7 +78,7 @@ fn what_a_killed_apply_left_is_recorded_as_observed() {
         world.run("plan --detailed-exitcode").exits(0);
         // The next operation starts from a state that a recovery wrote, and so does its own recovery.
         world.declare(&MODELS.replace("partitions: 1", "partitions: 2"));
-        assert!(world.killed_at("apply", &Moment { name: "request.answered".to_owned(), time: 1 }));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         world.settle();
         assert_eq!(resolve(&world, "observed").done["state_serial"], 2);
         world.run("apply").exits(0);
@@ -104,14 +91,14 @@ fn what_a_killed_apply_left_is_recorded_as_observed() {
 #[test]
 fn what_came_to_nothing_is_rolled_back_or_abandoned() {
     for store in REMOTE {
-        let world = blocked("back", store, "request.admitted", 1);
+        let world = World::blocked("back", store, "request.admitted", 1);
         assert_eq!(world.refused(&plan_line("abandoned_before_mutation", "no.json")), "E419_STATE_RECOVERY_REQUIRED");
         let back = resolve(&world, "rolled_back");
         assert_eq!(back.count("prior"), 3);
         assert_eq!((&back.done["state_serial"], &back.done["state_changed"]), (&json!(0), &json!(false)));
         assert_eq!(world.refused(&plan_line("observed", "late.json")), "E419_STATE_RECOVERY_REQUIRED");
 
-        assert!(world.killed_at("apply", &Moment { name: "step.verified".to_owned(), time: 1 }));
+        assert!(world.killed_at("apply", &Moment::new("step.verified", 1)));
         let text = std::fs::read_to_string(world.workspace.path("stream_project.yml")).expect("a project");
         let unreachable = text
             .replace(&service("STREAMT_TEST_KAFKA"), "127.0.0.1:1")
@@ -132,7 +119,7 @@ fn what_came_to_nothing_is_rolled_back_or_abandoned() {
 #[test]
 fn a_recovery_that_is_not_the_reviewed_one_is_refused() {
     for store in REMOTE {
-        let world = blocked("refused", store, "request.answered", 2);
+        let world = World::blocked("refused", store, "request.answered", 2);
         let before = rows(&world);
         let planned = world.data(&plan_line("observed", "r.json"));
         let good = recover_line("r.json", &planned);
@@ -190,7 +177,7 @@ fn a_recovery_that_is_not_the_reviewed_one_is_refused() {
         // The evidence of now; the old one is refused for good once that was carried out.
         let other = World::new("other", store);
         other.declare(MODELS);
-        assert!(other.killed_at("apply", &Moment { name: "request.admitted".to_owned(), time: 1 }));
+        assert!(other.killed_at("apply", &Moment::new("request.admitted", 1)));
         std::fs::copy(world.workspace.path("r.json"), other.workspace.path("r.json")).expect("copied");
         assert_eq!(other.refused(&good), STALE, "made for another store");
         let done = resolve(&world, "observed");
@@ -204,7 +191,7 @@ fn a_recovery_that_is_not_the_reviewed_one_is_refused() {
 #[test]
 fn recovery_uses_the_writer_and_nobody_else() {
     for store in REMOTE {
-        let world = blocked("writer", store, "request.admitted", 1);
+        let world = World::blocked("writer", store, "request.admitted", 1);
         let without = |variable: &str, line: &str| {
             let output = world.command(line).env_remove(variable).output().expect("runs");
             Run::of(line, output)

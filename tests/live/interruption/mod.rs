@@ -3,6 +3,7 @@
 mod commands;
 mod files;
 mod kills;
+mod lost;
 mod partial;
 mod race;
 mod random;

@@ -15,10 +15,6 @@ use super::world::{Moment, STORES, World};
 use crate::estate::{Proxy, service, with_kafka};
 use crate::support::{Open, ownership};
 
-fn moment(name: &str, time: usize) -> Moment {
-    Moment { name: name.to_owned(), time }
-}
-
 /// E409 with one target in a third state; its differences.
 #[track_caller]
 fn third_state(world: &World) -> Value {
@@ -62,7 +58,7 @@ fn a_topic_with_half_of_its_update_is_brought_to_its_declared_form_and_recorded(
         world.declare(&model(1, 86_400_000));
         world.run("apply").exits(0);
         world.declare(&model(3, 90_000_000));
-        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         world.settle();
         let differences = third_state(&world);
         assert_eq!(differences, json!({"config.retention.ms": {"from": "86400000", "to": "90000000"}}));
@@ -110,7 +106,7 @@ fn a_subject_with_half_of_its_update_is_brought_to_either_form_and_resolved() {
         let subject = format!("{}.s-value", world.prefix);
 
         world.declare(&evolving(1, "FULL"));
-        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         let differences = third_state(&world);
         assert_eq!(differences["compatibility"], json!({"from": "BACKWARD", "to": "FULL"}), "{differences}");
         registry("DELETE", &format!("subjects/{subject}/versions/2"), None);
@@ -118,7 +114,7 @@ fn a_subject_with_half_of_its_update_is_brought_to_either_form_and_resolved() {
         assert_eq!((back.count("prior"), &back.done["state_serial"]), (1, &json!(1)));
         assert_eq!(world.data("plan")["summary"]["updates"], 1);
 
-        assert!(world.killed_at("apply", &moment("request.answered", 1)));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         third_state(&world);
         registry("PUT", &format!("config/{subject}"), Some(r#"{"compatibility":"FULL"}"#));
         let done = resolve(&world, "observed");

@@ -40,7 +40,8 @@ fn twenty_processes_racing_for_one_address_finish_with_contiguous_serials() {
         serials.sort_unstable();
         assert_eq!(serials, (1..=CONTENDERS as u64).collect::<Vec<_>>(), "{store:?}");
         if let Some(database) = &world.database {
-            let rows = database.texts("SELECT state_serial::text FROM SCHEMA.state_history ORDER BY state_serial");
+            let rows =
+                database.texts("SELECT s.state_serial::text FROM SCHEMA.state_history s ORDER BY s.state_serial");
             assert_eq!(rows, (1..=CONTENDERS).map(|serial| serial.to_string()).collect::<Vec<_>>());
         }
         assert_eq!(world.owned("direct-kafka"), world.topics());

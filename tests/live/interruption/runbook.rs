@@ -29,7 +29,7 @@ fn the_runbook_of_an_interrupted_apply_leads_out_of_it() {
         let world = World::new("runbook", store);
         world.declare(MODELS);
         // Two answers came, the schema's and the topics'; the second was never recorded.
-        assert!(world.killed_at("apply", &Moment { name: "request.answered".to_owned(), time: 1 }));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         let mut printed = String::new();
         let mut met = Vec::new();
         for (step, commands) in steps() {

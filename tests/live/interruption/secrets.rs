@@ -70,7 +70,7 @@ fn a_recovery_leaves_and_says_no_secret() {
             said.push((format!("stderr of {line}"), output.stderr));
             output.stdout
         };
-        assert!(world.killed_at("apply", &Moment { name: "request.answered".to_owned(), time: 1 }));
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 1)));
         world.settle();
         for output in ["-o json", "-vvv"] {
             say(&format!("state status {output}"), 0);

@@ -26,8 +26,15 @@ pub struct World {
     pub prefix: String,
     pub store: Store,
     pub database: Option<Arc<Database>>,
+    /// How long the lock of a remote state is waited for, in seconds; from the next declaration on.
+    pub patience: u32,
     registry: String,
 }
+
+/// A schema and two topics that are created: three actions, one request each for the schema and for both topics.
+pub const MODELS: &str = "  - {name: a, description: d, topic: {name: PREFIX.a, partitions: 1, replication_factor: 1}}
+  - {name: b, description: d, topic: {name: PREFIX.b, partitions: 1, replication_factor: 1}, schema: {subject: PREFIX.b-value, format: avro, definition: '\"string\"'}}
+";
 
 /// A schema and a writer role of a test's own.
 pub struct Database {
@@ -50,13 +57,24 @@ impl Database {
         format!("postgresql://{}:{WRITER_PASSWORD}@{endpoint}", self.writer)
     }
 
+    /// SCHEMA stands for the schema, here and below.
     pub fn sql(&self, statement: &str) {
-        self.session(async |client| client.batch_execute(statement).await.expect("accepted"));
+        let statement = statement.replace("SCHEMA.", &format!("{}.", self.schema));
+        self.session(async |client| client.batch_execute(&statement).await.expect("accepted"));
+    }
+
+    /// Does something while another session holds the lock of every address.
+    pub fn while_locked(&self, act: impl FnOnce() + Send) {
+        let lock = format!("SELECT pg_advisory_lock(advisory_lock_key) FROM {}.state_addresses", self.schema);
+        self.session(async |client| {
+            client.batch_execute(&lock).await.expect("locked");
+            std::thread::scope(|scope| scope.spawn(act).join().expect("no panic"));
+        });
     }
 
     /// The first column of every row, as text.
     pub fn texts(&self, query: &str) -> Vec<String> {
-        let query = query.replace("SCHEMA", &self.schema);
+        let query = query.replace("SCHEMA.", &format!("{}.", self.schema));
         self.session(async |client| {
             let rows = client.query(&query, &[]).await.expect("accepted");
             rows.iter().map(|row| row.get(0)).collect()
@@ -94,6 +112,12 @@ pub struct Moment {
     pub time: usize,
 }
 
+impl Moment {
+    pub fn new(name: &str, time: usize) -> Self {
+        Self { name: name.to_owned(), time }
+    }
+}
+
 impl std::fmt::Display for Moment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.name, self.time)
@@ -107,6 +131,15 @@ impl World {
         if world.database.is_some() {
             world.run(&world.init_line()).exits(0);
         }
+        world
+    }
+
+    /// An apply of [`MODELS`] that was killed at a moment, and of which the services have carried out what they were sent.
+    pub fn blocked(stem: &str, store: Store, name: &str, time: usize) -> Self {
+        let world = Self::new(stem, store);
+        world.declare(MODELS);
+        assert!(world.killed_at("apply", &Moment::new(name, time)), "killed");
+        world.settle();
         world
     }
 
@@ -136,7 +169,8 @@ impl World {
         if let Some(database) = &database {
             workspace = workspace.variable("OWNER_DSN", &database.admin).variable("WRITER_DSN", &database.writer_dsn());
         }
-        let world = Self { workspace, prefix, store, database, registry: service("STREAMT_TEST_REGISTRY") };
+        let registry = service("STREAMT_TEST_REGISTRY");
+        let world = Self { workspace, prefix, store, database, patience: 120, registry };
         world.declare("  []");
         world
     }
@@ -164,10 +198,10 @@ impl World {
                 "deployment_state:
   backend: postgres
   namespace: tests
-  lock_timeout_seconds: 120
+  lock_timeout_seconds: {}
   postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {}}}
 ",
-                database.schema
+                self.patience, database.schema
             ),
         };
         let yaml = format!(
