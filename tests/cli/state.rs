@@ -86,3 +86,77 @@ fn the_statements_of_a_store_are_printed_without_a_project_and_without_names() {
     assert!(run.stdout.contains("GRANT USAGE ON SCHEMA :\"schema\" TO :\"writer\";"));
     assert!(!run.stdout.contains("s3ntinel"));
 }
+
+/// REC-006: nothing unlocks by force, and nothing edits or deletes a marker, ownership or history.
+#[test]
+fn the_state_commands_are_these_and_none_forces_anything() {
+    let workspace = Workspace::new();
+    let help = workspace.run("state --help").exits(0).stdout;
+    let commands: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.contains(&"recover"), "{help}");
+    let known = [
+        "init",
+        "status",
+        "lock-status",
+        "migrate-postgres-v2",
+        "recovery-plan",
+        "recover",
+        "runner-status",
+        "resume",
+        "help",
+    ];
+    for command in commands {
+        assert!(known.contains(&command), "{command}");
+        let help = workspace.run(&format!("state {command} --help")).stdout;
+        for word in ["--force", "--unlock", "--clear", "--delete", "--edit"] {
+            assert!(!help.contains(word), "{command}: {word}");
+        }
+    }
+}
+
+/// REC-017 REC-029 REC-081 PGS-015 PGS-016 SEC-011 SEC-012
+#[test]
+fn the_guides_say_what_an_operator_must_do_and_must_not() {
+    let guide = |name: &str| {
+        let path = format!("{}/docs/guides/{name}.md", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    for (name, parts) in [
+        (
+            "state",
+            [
+                "freeze the environment: project, streamt version, streamt runs, manual changes at the services; back up, and test the backup",
+                "`pg_dump \"$STREAMT_STATE_ADMIN_DSN\" --schema=streamt --format=custom",
+                "another person, with read access to the project and to the live services",
+                "for this one file only",
+                "Alert on a blocked status and on E419, E423, E425 and E426, and keep watching your backups",
+                "Never downgrade streamt, and never restore or downgrade the schema, while any address is `in_progress` or `recovery_required`",
+                "restore a backup of the schema once, with its data, and write down how; rehearse an interrupted apply",
+                "it is no signature",
+                "never values",
+            ]
+            .as_slice(),
+        ),
+        (
+            "interrupted",
+            [
+                "until step 7 nobody runs streamt on this environment, changes its project, or changes its topics and schemas by hand",
+                "[backup](state.md#backup)",
+                "A second person reads the file and looks at the services themselves",
+                "Do not run `apply` again",
+            ]
+            .as_slice(),
+        ),
+    ] {
+        let text = guide(name);
+        for part in parts {
+            assert!(text.contains(part), "{name}: {part}");
+        }
+    }
+}

@@ -5,8 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use super::resolve::{new_file, plan_line, recover_line, resolve};
-use super::world::{MODELS, Moment, REMOTE, World};
+use super::world::{MODELS, Moment, REMOTE, STORES, World};
 use crate::estate::service;
+use crate::faults::{Order, Proxy};
 use crate::harness::Run;
 
 /// What every table of a store holds, as text.
@@ -87,7 +88,7 @@ fn what_a_killed_apply_left_is_recorded_as_observed() {
     }
 }
 
-/// REC-011, REC-012, REC-013, REC-056, REC-072: nothing came of it; nothing is asked of services that are not there.
+/// REC-003, REC-011, REC-012, REC-013, REC-056, REC-072: nothing came of it; nothing is asked of services that are not there.
 #[test]
 fn what_came_to_nothing_is_rolled_back_or_abandoned() {
     for store in REMOTE {
@@ -105,6 +106,9 @@ fn what_came_to_nothing_is_rolled_back_or_abandoned() {
             .replace(&service("STREAMT_TEST_REGISTRY"), "http://127.0.0.1:1");
         world.workspace.write("stream_project.yml", &unreachable);
         assert_eq!(world.run(&plan_line("observed", "x.json")).exit, 1, "its targets cannot be read");
+        world.workspace.write("stream_project.yml", &unreachable.replace("partitions: 1", "partitions: none"));
+        assert_eq!(world.refused(&plan_line("observed", "x.json")), "E501_PARSE_ERROR", "its project cannot be read");
+        world.workspace.write("stream_project.yml", &unreachable);
         let abandoned = resolve(&world, "abandoned_before_mutation");
         assert_eq!(abandoned.planned["targets"], json!([]));
         assert_eq!(abandoned.done["state_changed"], false);
@@ -187,7 +191,40 @@ fn a_recovery_that_is_not_the_reviewed_one_is_refused() {
     }
 }
 
-/// PGS-005, REC-073: the writer's credential alone, and no fallback in its absence.
+/// REC-001, REC-007, REC-066: planned, refused, stale, carried out and told again, a recovery asks the services and changes nothing.
+#[test]
+fn a_recovery_sends_no_change_to_any_service() {
+    for store in STORES {
+        let order = Order::default();
+        let kafka = Proxy::kafka(&order, &service("STREAMT_TEST_KAFKA"));
+        let registry = Proxy::http(&order, &service("STREAMT_TEST_REGISTRY"));
+        let mut world = World::new("reads", store);
+        world.kafka = kafka.address().to_owned();
+        world.registry = registry.url();
+        world.declare(MODELS);
+        assert!(world.killed_at("apply", &Moment::new("request.answered", 2)));
+        world.settle();
+        let changes: Vec<String> = order.mutations().into_iter().map(|record| record.what).collect();
+        assert!(changes.len() >= 2, "the proxies see changes: {changes:?}");
+        let before = order.records().len();
+
+        assert_eq!(world.refused(&plan_line("rolled_back", "back.json")), "E409_PLAN_STALE");
+        let planned = world.data(&plan_line("observed", "r.json"));
+        let gone = format!("{}.a", world.prefix);
+        crate::estate::blocking(crate::support::clean_up([gone.clone()]));
+        while world.topics().contains(&gone) {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        assert_eq!(world.refused(&recover_line("r.json", &planned)), "E409_PLAN_STALE");
+        let resolved = resolve(&world, "observed");
+        world.data(&resolved.line);
+        let after: Vec<String> = order.mutations().into_iter().map(|record| record.what).collect();
+        assert_eq!(after, changes, "{store:?}");
+        assert!(order.records().len() > before, "the services were asked");
+    }
+}
+
+/// PGS-004, PGS-005, REC-073: the writer's credential alone, and no fallback in its absence.
 #[test]
 fn recovery_uses_the_writer_and_nobody_else() {
     for store in REMOTE {

@@ -137,10 +137,10 @@ fn a_schema_update_that_arrives_after_its_sender_was_killed_is_recorded() {
                 let _ = held.lock().map(|held| held.recv_timeout(Duration::from_secs(120)));
             }
         });
-        let world = World::new("late", store);
+        let mut world = World::new("late", store);
         world.declare(&evolving(0, "BACKWARD"));
         world.run("apply").exits(0);
-        let world = world.through(&proxy.url);
+        world.registry.clone_from(&proxy.url);
         world.declare(&evolving(1, "BACKWARD"));
         let mut apply = world.spawn("apply");
         sees.recv_timeout(Duration::from_secs(60)).expect("a registration");

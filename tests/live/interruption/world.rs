@@ -28,7 +28,9 @@ pub struct World {
     pub database: Option<Arc<Database>>,
     /// How long the lock of a remote state is waited for, in seconds; from the next declaration on.
     pub patience: u32,
-    registry: String,
+    /// Where the services are reached; for a proxy in between. From the next declaration on, like `patience`.
+    pub kafka: String,
+    pub registry: String,
 }
 
 /// A schema and two topics that are created: three actions, one request each for the schema and for both topics.
@@ -169,16 +171,10 @@ impl World {
         if let Some(database) = &database {
             workspace = workspace.variable("OWNER_DSN", &database.admin).variable("WRITER_DSN", &database.writer_dsn());
         }
-        let registry = service("STREAMT_TEST_REGISTRY");
-        let world = Self { workspace, prefix, store, database, patience: 120, registry };
+        let (kafka, registry) = (service("STREAMT_TEST_KAFKA"), service("STREAMT_TEST_REGISTRY"));
+        let world = Self { workspace, prefix, store, database, patience: 120, kafka, registry };
         world.declare("  []");
         world
-    }
-
-    /// Another address for the registry, for a proxy in between.
-    pub fn through(mut self, registry: &str) -> Self {
-        registry.clone_into(&mut self.registry);
-        self
     }
 
     pub fn init_line(&self) -> String {
@@ -213,7 +209,7 @@ runtime:
 {state}models:
 {}",
             self.prefix,
-            service("STREAMT_TEST_KAFKA"),
+            self.kafka,
             self.registry,
             models.replace("PREFIX", &self.prefix)
         );
