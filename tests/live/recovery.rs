@@ -260,7 +260,7 @@ fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
         assert_eq!(plan["summary"]["creates"].as_u64(), Some(300 - settled.len() as u64), "{plan:#}");
         assert_eq!(plan["summary"]["ownership_requirements"], 0);
     }
-    println!("{blocked} of 3 rounds were blocked");
+    println!("{blocked} of 4 rounds were blocked");
 }
 
 fn sorted(mut names: Vec<&str>) -> Vec<&str> {

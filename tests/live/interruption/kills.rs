@@ -1,6 +1,6 @@
 //! `kill -9` at every durable boundary and at every request of an apply, and in the commands that end what it left.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
@@ -138,6 +138,7 @@ fn matrix(store: Store) {
     for moment in &firsts {
         kill_first_recover(store, changed, moment);
     }
+    check_names(store, course.moments.iter().chain(plans.left().iter()).chain(&later));
     let recoveries = Cursor::of(later);
     let matrix =
         Matrix { store, course, plans, recoveries, blocked: AtomicUsize::new(0), unmet: Mutex::new(Vec::new()) };
@@ -161,6 +162,23 @@ fn matrix(store: Store) {
         (plans.left.into_inner().expect("whole").len(), recoveries.left.into_inner().expect("whole").len()),
         (0, 0)
     );
+}
+
+/// The moments that a kill may not miss; more may come.
+fn check_names<'a>(store: Store, moments: impl Iterator<Item = &'a Moment>) {
+    let names: BTreeSet<&str> = moments.map(|moment| moment.name.as_str()).collect();
+    let shared = "lock.taken request.admitted request.begun request.answered new_file.created new_file.flushed new_file.linked \
+                  new_file.done lock.released";
+    let own = match store {
+        Store::Local => {
+            "replace.created replace.half replace.synced replace.renamed replace.done append.half append.written append.done \
+             pending.created pending.half pending.synced commit.line commit.renamed commit.done recovery.intent recovery.resolution"
+        }
+        Store::Postgres(_) => "step.begun step.written step.committed step.verified",
+    };
+    for name in shared.split_whitespace().chain(own.split_whitespace()) {
+        assert!(names.contains(name), "{store:?}: {name} is not passed");
+    }
 }
 
 fn kill_first_recover(store: Store, changed: &Moment, moment: &Moment) {
@@ -213,6 +231,7 @@ impl Matrix {
             return;
         }
         self.blocked.fetch_add(1, Ordering::SeqCst);
+        kill_tidying(world, moment);
         assert_eq!(world.refused("plan"), "E419_STATE_RECOVERY_REQUIRED", "{context}");
         if moment.name.starts_with("request.") {
             world.settle();
@@ -222,6 +241,16 @@ impl Matrix {
         let resolved = resolve_with(world, resolution, |line| kill_recover(world, &self.recoveries, line, &operation));
         check_end(world, &resolved, resolution, &context);
     }
+}
+
+/// The next command finds a line cut short, or an ownership that nothing points at, and is killed while it clears that away.
+fn kill_tidying(world: &World, moment: &Moment) {
+    let tidying = match moment.name.as_str() {
+        "append.half" => "settle.cut",
+        "pending.created" | "pending.half" | "pending.synced" => "settle.removed",
+        _ => return,
+    };
+    assert!(world.killed_at("plan", &Moment::new(tidying, 1)), "{tidying} after {moment}");
 }
 
 /// A resolution that is legal here, after each that is not was refused: the three take turns.
