@@ -145,6 +145,7 @@ pub enum DocsCommand {
 #[derive(Debug, Subcommand)]
 pub enum StateCommand {
     Init(commands::state_init::StateInitArgs),
+    MigratePostgresV2(commands::state_migrate::StateMigrateArgs),
     Status(commands::state_status::StateStatusArgs),
     LockStatus(commands::state_lock_status::StateLockStatusArgs),
     RecoveryPlan(commands::state_recovery::RecoveryPlanArgs),
@@ -172,6 +173,7 @@ impl Command {
             Self::Envs(EnvsCommand::Diff(_)) => "envs diff",
             Self::Docs(DocsCommand::Schema(_)) => "docs schema",
             Self::State(StateCommand::Init(_)) => "state init",
+            Self::State(StateCommand::MigratePostgresV2(_)) => "state migrate-postgres-v2",
             Self::State(StateCommand::Status(_)) => "state status",
             Self::State(StateCommand::LockStatus(_)) => "state lock-status",
             Self::State(StateCommand::RecoveryPlan(_)) => "state recovery-plan",

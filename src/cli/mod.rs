@@ -78,6 +78,7 @@ fn run(context: &Context, command: Command) -> CmdResult {
         Command::Envs(EnvsCommand::Diff(args)) => commands::envs::diff(context, &args),
         Command::Docs(DocsCommand::Schema(args)) => commands::docs_schema::run(context, &args),
         Command::State(StateCommand::Init(args)) => commands::state_init::run(context, &args),
+        Command::State(StateCommand::MigratePostgresV2(args)) => commands::state_migrate::run(context, &args),
         Command::State(StateCommand::LockStatus(args)) => commands::state_lock_status::run(context, &args),
         Command::State(StateCommand::Status(args)) => commands::state_status::run(context, &args),
         Command::State(StateCommand::RecoveryPlan(args)) => commands::state_recovery::plan(context, &args),

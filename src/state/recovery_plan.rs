@@ -343,7 +343,7 @@ pub fn refuse_existing(path: &Path) -> Result<(), Diagnostic> {
 
 /// Reads a regular file of at most 64 MiB that is reached by no link; E408 for anything else and for any defect inside.
 pub fn read(path: &Path) -> Result<RecoveryPlan, Diagnostic> {
-    let bytes = plan_file::read_unlinked(path)?;
+    let bytes = plan_file::read_bytes(path)?;
     RecoveryPlan::parse(&bytes).map_err(|error| error.at(Location::named(path.to_string_lossy())))
 }
 

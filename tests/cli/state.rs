@@ -160,3 +160,53 @@ fn the_guides_say_what_an_operator_must_do_and_must_not() {
         }
     }
 }
+
+/// PGS-006 PGS-012: what is wrong on the line is told before anything is read or contacted.
+#[test]
+fn a_migration_is_confirmed_by_store_and_role_and_is_for_postgres_state() {
+    const ID: &str = "2b1e8a5e-9e1a-4e49-9b39-3b9b0f0b7c11";
+    let line = |id: &str, role: &str| format!("state migrate-postgres-v2 {id} {role} -o json");
+    let (id, role) = (format!("--confirm-store-id {ID}"), "--confirm-writer-role w".to_owned());
+    let nowhere = Workspace::new();
+    for (id, role, told) in [
+        ("", role.as_str(), "--confirm-store-id is missing"),
+        (id.as_str(), "", "--confirm-writer-role is missing"),
+        ("--confirm-store-id 2B1E8A5E-9E1A-4E49-9B39-3B9B0F0B7C11", role.as_str(), "canonical"),
+        ("--confirm-store-id x", role.as_str(), "canonical"),
+        (id.as_str(), &format!("--confirm-writer-role {}", "w".repeat(64)), "1 to 63 bytes"),
+        (id.as_str(), "--confirm-writer-role=", "1 to 63 bytes"),
+    ] {
+        let run = nowhere.run(&line(id, role)).exits(1);
+        assert_eq!(run.errors()[0].0, "E411_STATE_INVALID", "{}", run.stdout);
+        assert!(run.stdout.contains(told), "{told}: {}", run.stdout);
+    }
+    let local = Workspace::project(
+        "apiVersion: streamt.dev/v1alpha1\nproject: {name: shop}\nruntime: {kafka: {bootstrap_servers: \"127.0.0.1:1\"}}\n",
+    );
+    assert_eq!(local.run(&line(&id, &role)).exits(1).errors()[0].0, "E421_REMOTE_STATE_REQUIRED");
+    // The writer's variable is never read for it, and the configured role must be the confirmed one.
+    let workspace = Workspace::project(PROJECT).variable("WRITER_DSN", "postgresql://w:s3ntinel@127.0.0.1:1/d");
+    let run = workspace.run(&line(&id, &role)).exits(1);
+    assert_eq!(run.errors()[0].0, "E420_STATE_BACKEND_UNAVAILABLE", "{}", run.stdout);
+    assert!(run.stdout.contains("'OWNER_DSN' is not set"), "{}", run.stdout);
+    let configured = PROJECT.replace("schema: hidden", "writer_role_env: ROLE, schema: hidden");
+    for (value, code) in [
+        (None, "E420_STATE_BACKEND_UNAVAILABLE"),
+        (Some("s3ntinel"), "E411_STATE_INVALID"),
+        (Some("w"), "E420_STATE_BACKEND_UNAVAILABLE"),
+    ] {
+        let workspace = Workspace::project(&configured).variable("OWNER_DSN", "postgresql://o@127.0.0.1:1/d");
+        let workspace = value.into_iter().fold(workspace, |workspace, value| workspace.variable("ROLE", value));
+        let run = workspace.run(&line(&id, &role)).exits(1);
+        assert_eq!(run.errors()[0].0, code, "{}", run.stdout);
+        assert!(!run.stdout.contains("s3ntinel"), "{}", run.stdout);
+    }
+}
+
+#[test]
+fn the_statements_of_a_migration_are_printed_without_a_project_and_without_names() {
+    let run = Workspace::new().run("state migrate-postgres-v2 --print-sql").exits(0);
+    let first = "ALTER TABLE :\"schema\".store_metadata DROP CONSTRAINT store_metadata_schema_version_check;\n";
+    assert!(run.stdout.starts_with(first), "{}", run.stdout);
+    assert!(run.stdout.contains("GRANT USAGE ON SCHEMA :\"schema\" TO :\"writer\";"), "{}", run.stdout);
+}

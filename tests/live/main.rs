@@ -19,6 +19,7 @@ mod kafka_security;
 mod kafka_wire;
 mod losses;
 mod payments;
+mod pg_migrate;
 mod postgres;
 mod recovery;
 mod refusals;

@@ -13,16 +13,18 @@ fn service(name: &str) -> String {
 }
 
 /// A schema, a role and a project of a test's own.
-struct Estate {
-    workspace: Workspace,
-    admin: String,
-    project: String,
-    schema: String,
-    writer: String,
+pub struct Estate {
+    pub workspace: Workspace,
+    pub admin: String,
+    pub project: String,
+    pub schema: String,
+    pub writer: String,
 }
 
+pub const MAJORS: [&str; 2] = ["14", "18"];
+
 impl Estate {
-    fn new(major: &str, topics: usize) -> Self {
+    pub fn new(major: &str, topics: usize) -> Self {
         let admin = service(&format!("STREAMT_TEST_POSTGRES_{major}"));
         let id = uuid::Uuid::new_v4().simple().to_string();
         let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("pg-{id}"));
@@ -53,23 +55,74 @@ models:
         estate
     }
 
-    fn sql(&self, statement: &str) {
+    pub fn sql(&self, statement: &str) {
+        self.try_sql(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+
+    pub fn try_sql(&self, statement: &str) -> Result<(), String> {
         let run = async {
             let (client, connection) = tokio_postgres::connect(&self.admin, NoTls).await.unwrap();
             let connection = tokio::spawn(connection);
-            client.batch_execute(statement).await.unwrap();
+            let outcome = client.batch_execute(statement).await.map_err(|error| format!("{error:?}"));
             drop(client);
             let _ = connection.await;
+            outcome
         };
-        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run);
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run)
     }
 
-    fn init(&self) -> serde_json::Value {
-        let line = format!(
-            "state init --writer-role {} --confirm-project {1} --confirm-env default \
-             --confirm-address streamt-state://tests/{1}/default -o json",
-            self.writer, self.project
-        );
+    /// Every row of every table of the store, as text.
+    pub fn rows(&self) -> Vec<String> {
+        let tables = [
+            "store_metadata",
+            "schema_migrations",
+            "state_addresses",
+            "operation_history",
+            "operation_control",
+            "state_history",
+            "current_state",
+        ];
+        let query = |table| format!("SELECT '{table} ' || t::text FROM {}.{table} t ORDER BY 1", self.schema);
+        tables.into_iter().flat_map(|table| self.ask(&query(table))).collect()
+    }
+
+    /// The first column of what a query gives.
+    pub fn ask(&self, query: &str) -> Vec<String> {
+        let run = async {
+            let (client, connection) = tokio_postgres::connect(&self.admin, NoTls).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let rows = client.simple_query(query).await.unwrap_or_else(|error| panic!("{query}: {error}"));
+            drop(client);
+            let _ = connection.await;
+            rows
+        };
+        let rows = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run);
+        rows.iter()
+            .filter_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or_default().to_owned()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Runs a line with other values of some variables.
+    pub fn run_with(&self, variables: &[(&str, &str)], line: &str) -> crate::harness::Run {
+        let mut command = self.workspace.command(line);
+        command.envs(variables.iter().copied());
+        crate::harness::Run::of(line, command.output().unwrap())
+    }
+
+    /// `state init` with its confirmations.
+    pub fn init_line(&self, more: &str) -> String {
+        format!(
+            "state init {more} --confirm-project {0} --confirm-env default \
+             --confirm-address streamt-state://tests/{0}/default -o json",
+            self.project
+        )
+    }
+
+    pub fn init(&self) -> serde_json::Value {
+        let line = self.init_line(&format!("--writer-role {}", self.writer));
         self.workspace.run(&line).exits(0).json()
     }
 }

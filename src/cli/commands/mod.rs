@@ -17,6 +17,7 @@ pub mod review;
 pub mod show;
 pub mod state_init;
 pub mod state_lock_status;
+pub mod state_migrate;
 pub mod state_recovery;
 pub mod state_status;
 pub mod status;

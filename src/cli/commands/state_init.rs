@@ -63,8 +63,13 @@ struct InitData {
 }
 
 #[derive(Serialize)]
-struct ScriptData {
-    statements: Vec<String>,
+pub struct ScriptData {
+    pub statements: Vec<String>,
+}
+
+/// The statements as a file that a person reads.
+pub fn script(statements: &[String]) -> Doc {
+    Doc::document(statements.iter().map(|statement| format!("{statement};\n")).collect::<String>())
 }
 
 pub fn run(context: &Context, args: &StateInitArgs) -> CmdResult {
@@ -72,8 +77,8 @@ pub fn run(context: &Context, args: &StateInitArgs) -> CmdResult {
     if args.print_sql {
         let new = new.unwrap_or(NewStore::Two { writer: String::new() });
         let statements = admin::script(&new);
-        let text = statements.iter().map(|statement| format!("{statement};\n")).collect::<String>();
-        return Ok(Outcome::new(&ScriptData { statements }, Doc::document(text)));
+        let text = script(&statements);
+        return Ok(Outcome::new(&ScriptData { statements }, text));
     }
     let opened = project::open(context, &args.project)?;
     let state = remote(&opened.project, "state init")?;

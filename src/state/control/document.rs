@@ -11,7 +11,7 @@ use crate::state::model::StateAddress;
 
 use super::event::{Event, Intent, ProgressEntry, RecoveryRecord};
 use super::grammar::Frontier;
-use super::{CURRENT_VERSION, Control, ControlError, Status};
+use super::{Control, ControlError, Status};
 
 /// An operation that is not over.
 #[derive(Clone)]
@@ -70,11 +70,11 @@ fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, ControlError> {
     to_canonical(value).map_err(|_| ControlError("a value has no canonical form"))
 }
 
-pub fn clear_checksum(address: &str) -> Checksum {
+pub fn clear_checksum(address: &str, version: u8) -> Checksum {
     let text = Value::from(address);
     Checksum::of_bytes(
         format!(
-            "{{\"address\":{text},\"control_version\":{CURRENT_VERSION},\"intent\":null,\"progress\":[],\"recovery\":null,\
+            "{{\"address\":{text},\"control_version\":{version},\"intent\":null,\"progress\":[],\"recovery\":null,\
              \"status\":\"clear\"}}"
         )
         .as_bytes(),

@@ -120,7 +120,7 @@ impl Control {
             None => self.site.clear_checksum.clone(),
         };
         let stored = StoredEvent { control_checksum: checksum.clone(), event: kept, event_index, control_version };
-        Ok((Self { site: self.site, open, checksum }, stored))
+        Ok((Self { site: self.site, open, clear_version: CURRENT_VERSION, checksum }, stored))
     }
 }
 

@@ -59,6 +59,8 @@ pub struct ControlError(pub &'static str);
 pub struct Control {
     site: Arc<Site>,
     open: Option<Box<Open>>,
+    /// The version of a document that nothing is pending in.
+    clear_version: u8,
     checksum: Checksum,
 }
 
@@ -73,9 +75,22 @@ impl Control {
     /// Nothing pending; in version 3.
     pub fn clear(address: &StateAddress) -> Self {
         let text = address.to_string();
-        let clear_checksum = document::clear_checksum(&text);
+        let clear_checksum = document::clear_checksum(&text, CURRENT_VERSION);
         let checksum = clear_checksum.clone();
-        Self { site: Arc::new(Site { address: address.clone(), text, clear_checksum }), open: None, checksum }
+        let site = Arc::new(Site { address: address.clone(), text, clear_checksum });
+        Self { site, open: None, clear_version: CURRENT_VERSION, checksum }
+    }
+
+    /// Nothing pending, as an earlier version left it; the next step writes the current one. Version 5 has a history of
+    /// resumptions and is never clear.
+    pub fn clear_in_version(address: &StateAddress, version: u8) -> Result<Self, ControlError> {
+        match version {
+            1..=4 => {}
+            _ => return Err(ControlError("unsupported control version")),
+        }
+        let clear = Self::clear(address);
+        let checksum = document::clear_checksum(&clear.site.text, version);
+        Ok(Self { clear_version: version, checksum, ..clear })
     }
 
     pub fn is_clear(&self) -> bool {
@@ -83,7 +98,7 @@ impl Control {
     }
 
     pub fn version(&self) -> u8 {
-        self.open.as_ref().map_or(CURRENT_VERSION, |open| open.version)
+        self.open.as_ref().map_or(self.clear_version, |open| open.version)
     }
 
     pub fn address(&self) -> &StateAddress {

@@ -126,19 +126,15 @@ fn exists(path: &Path) -> Diagnostic {
     failure(path, "something stands at the path already").suggest("name a file that does not exist yet")
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
-    read_with(path, OFlags::empty())
-}
-
-/// As for a reviewed plan, and not through a symbolic link.
-pub fn read_unlinked(path: &Path) -> Result<Vec<u8>, Diagnostic> {
-    read_with(path, OFlags::NOFOLLOW)
-}
-
-fn read_with(path: &Path, more: OFlags) -> Result<Vec<u8>, Diagnostic> {
+/// Reads a regular file of at most [`MAX_BYTES`], and none through a symbolic link: what was reviewed stands at its own path.
+pub fn read_bytes(path: &Path) -> Result<Vec<u8>, Diagnostic> {
     // Without waiting, so that a pipe that nobody writes to does not hang the command.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | more;
-    let file = rustix::fs::open(path, flags, Mode::empty()).map(File::from).map_err(io::Error::from);
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => Ok(File::from(file)),
+        Err(rustix::io::Errno::LOOP) => return Err(failure(path, "the path is a symbolic link")),
+        Err(error) => Err(io::Error::from(error)),
+    };
     let file = file.map_err(|error| unread(path, &error))?;
     let found = file.metadata().map_err(|error| unread(path, &error))?;
     if !found.is_file() {

@@ -8,7 +8,7 @@ mod fresh;
 
 pub use envelope::{Origin, ReviewedPlan, StateReference, environment_fingerprint};
 pub use file::{MAX_BYTES, kind, read, write};
-pub(super) use file::{create_new, read_unlinked, refuse_existing};
+pub(super) use file::{create_new, read_bytes, refuse_existing};
 pub use fresh::{Context, Stale};
 
 #[cfg(test)]

@@ -313,7 +313,12 @@ fn only_a_bounded_regular_file_is_read() {
     let pipe = directory.path().join("pipe");
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
         .unwrap();
-    for path in [directory.path(), &big, &pipe, &directory.path().join("absent")] {
+    let plan = directory.path().join("plan");
+    write(&plan, &reviewed(&creating().plan())).unwrap();
+    let link = directory.path().join("link");
+    symlink(&plan, &link).unwrap();
+    assert!(read(&plan).is_ok());
+    for path in [directory.path(), &big, &pipe, &link, &directory.path().join("absent")] {
         assert_eq!(read(path).unwrap_err().code, Code::E408PlanFileInvalid, "{path:?}");
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::timeout;
+use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
 
@@ -23,6 +24,7 @@ use crate::state::scalar::Timestamp;
 use crate::state::store::Revision;
 
 pub use super::contract::Version;
+pub use super::migrate::{MigrationFailure, MigrationOutcome, migrate, script as migration_script};
 pub use super::reader::{Address, LockStatus, StoreStatus, authority};
 
 /// Bound of the transaction that makes a store.
@@ -116,7 +118,7 @@ pub fn lock_status(target: &Target, address: &StateAddress) -> Result<(StoreIden
     Reader::new(target, Asker::Administrator)?.lock_status(address)
 }
 
-const RUN_AGAIN: &str = "run the command again: it finds what stands";
+pub const RUN_AGAIN: &str = "run the command again: it finds what stands";
 
 fn insert_metadata(ddl: &Ddl) -> String {
     format!("INSERT INTO {} VALUES (true, $1, 1, $2::text::timestamptz)", ddl.table(METADATA))
@@ -143,8 +145,8 @@ struct Init<'a> {
     now: jiff::Timestamp,
 }
 
-/// What stops an initialization.
-enum Stop {
+/// What stops an administrator's transaction.
+pub enum Stop {
     State(StateError),
     Trouble(Trouble),
 }
@@ -190,18 +192,49 @@ impl From<Stop> for StateError {
     }
 }
 
+/// From version 1 to version 2, inside a transaction of the owner that proves the result.
+pub async fn upgrade(client: &Client, ddl: &Ddl, writer: &str, store_id: Uuid, now: &Timestamp) -> Result<(), Stop> {
+    for statement in ddl.upgrade(&quoted(writer)) {
+        if statement.starts_with("UPDATE") {
+            client.execute_typed(&statement, &[(&writer, Type::TEXT), (&store_id, Type::UUID)]).await?;
+        } else if statement.starts_with("INSERT") {
+            let checksum = Version::Two.migration_checksum();
+            client.execute_typed(&statement, &[(&checksum, Type::TEXT), (&now.as_str(), Type::TEXT)]).await?;
+        } else {
+            client.batch_execute(&statement).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The lock under which a schema is made or changed. E422, E420.
+pub async fn lock_schema(session: &Session, schema: &str) -> Result<(), StateError> {
+    let (first, second) = schema_key(schema);
+    let locked = session
+        .client
+        .query_typed("SELECT pg_catalog.pg_advisory_lock($1, $2)", &[(&first, Type::INT4), (&second, Type::INT4)])
+        .await;
+    match locked.map_err(Trouble::from) {
+        Ok(_) => Ok(()),
+        Err(Trouble::Waited) => Err(StateError::new(StateErrorKind::LockTimeout)),
+        Err(trouble) => Err(trouble.unavailable()),
+    }
+}
+
+/// Whether the lock of the schema was held until now.
+pub async fn unlock_schema(session: &Session, schema: &str) -> bool {
+    let (first, second) = schema_key(schema);
+    let unlocked = session
+        .client
+        .query_typed_one("SELECT pg_catalog.pg_advisory_unlock($1, $2)", &[(&first, Type::INT4), (&second, Type::INT4)])
+        .await;
+    unlocked.is_ok_and(|row| row.try_get(0).unwrap_or(false))
+}
+
 impl Init<'_> {
     async fn run(&self, new: Option<&NewStore>) -> Result<Initialized, StateError> {
         let client = &self.session.client;
-        let (first, second) = schema_key(&self.target.schema);
-        let locked = client
-            .query_typed("SELECT pg_catalog.pg_advisory_lock($1, $2)", &[(&first, Type::INT4), (&second, Type::INT4)])
-            .await;
-        match locked.map_err(Trouble::from) {
-            Ok(_) => {}
-            Err(Trouble::Waited) => return Err(StateError::new(StateErrorKind::LockTimeout)),
-            Err(trouble) => return Err(trouble.unavailable()),
-        }
+        lock_schema(self.session, &self.target.schema).await?;
         failpoint::point("init.locked");
         let done = match self.transaction(new).await {
             Ok(done) => done,
@@ -288,7 +321,8 @@ impl Init<'_> {
         let checksum = Version::One.migration_checksum();
         client.execute_typed(&insert_ledger(&ddl), &[(&checksum, Type::TEXT), (&now.as_str(), Type::TEXT)]).await?;
         if let NewStore::Two { writer } = new {
-            self.upgrade(&ddl, writer, store_id, &now).await?;
+            catalog::writer_role(client, &self.target.schema, writer).await?;
+            upgrade(client, &ddl, writer, store_id, &now).await?;
         }
         let proved = catalog::prove(client, &self.target.schema).await?;
         if (proved.store_id, proved.version) != (store_id, version) {
@@ -296,29 +330,6 @@ impl Init<'_> {
         }
         self.register().await?;
         Ok(Initialized { outcome: InitOutcome::Initialized, store_id, version })
-    }
-
-    async fn upgrade(&self, ddl: &Ddl, writer: &str, store_id: Uuid, now: &Timestamp) -> Result<(), Stop> {
-        let client = &self.session.client;
-        let role = client
-            .query_typed("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $1", &[(&writer, Type::TEXT)])
-            .await?;
-        if role.is_empty() {
-            return Err(StateError::unavailable("the writer role does not exist")
-                .suggest("create it first: LOGIN NOINHERIT, no other attribute, no membership")
-                .into());
-        }
-        for statement in ddl.upgrade(&quoted(writer)) {
-            if statement.starts_with("UPDATE") {
-                client.execute_typed(&statement, &[(&writer, Type::TEXT), (&store_id, Type::UUID)]).await?;
-            } else if statement.starts_with("INSERT") {
-                let checksum = Version::Two.migration_checksum();
-                client.execute_typed(&statement, &[(&checksum, Type::TEXT), (&now.as_str(), Type::TEXT)]).await?;
-            } else {
-                client.batch_execute(&statement).await?;
-            }
-        }
-        Ok(())
     }
 
     async fn register(&self) -> Result<(), Stop> {

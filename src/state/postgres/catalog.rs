@@ -410,7 +410,7 @@ async fn rights(client: &Client, schema: &str, proved: &Proved, tables: &[Table]
 }
 
 /// What the writer role is and is not, beside its rights on the store.
-async fn writer_role(client: &Client, schema: &str, role: &str) -> Result<(), Defect> {
+pub async fn writer_role(client: &Client, schema: &str, role: &str) -> Result<(), Defect> {
     let rows = client
         .query_typed(
             "SELECT r.rolcanlogin AND NOT r.rolinherit AND NOT r.rolsuper AND NOT r.rolcreatedb AND NOT r.rolcreaterole \
@@ -436,7 +436,10 @@ async fn writer_role(client: &Client, schema: &str, role: &str) -> Result<(), De
         ));
     }
     if member {
-        return Err(Defect::Authority("the writer role is a member of another role, or has members"));
+        return Err(Defect::Authority(
+            "the writer role is a member of another role, or has members; PostgreSQL 16 and newer make whoever creates a role a member \
+             of it, unless a superuser creates it",
+        ));
     }
     if defaults {
         return Err(Defect::Authority("default privileges are set for the owner or the writer role"));

@@ -12,6 +12,7 @@ use uuid::Uuid;
 use super::Target;
 use super::catalog::{self, Asker, Defect, Proved};
 use super::classify::Trouble;
+use super::history;
 use super::rows::{self, ReadError, Site};
 use super::session::{BEGIN_READ, PROOF_TIMEOUT, Purpose, Session};
 use crate::failpoint;
@@ -164,7 +165,7 @@ impl Hold {
 
     pub async fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
         self.check_lock().await?;
-        self.read(async |hold, client| rows::resolution(client, &hold.site, recovery_operation_id).await).await
+        self.read(async |hold, client| history::resolution(client, &hold.site, recovery_operation_id).await).await
     }
 
     /// One transaction of the lock session that reads.

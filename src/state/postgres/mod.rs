@@ -4,15 +4,19 @@
 //! failover and backups stay the operator's business.
 
 pub mod admin;
+mod audit;
 mod catalog;
 mod classify;
 mod contract;
+mod direct;
 mod dsn;
 mod engine;
+mod history;
 mod hold;
 mod keys;
 #[cfg(test)]
 mod ledger;
+mod migrate;
 mod operation;
 mod reader;
 mod resolve;

@@ -119,7 +119,8 @@ impl Reader {
         };
         let row = connection
             .query_typed_one(
-                "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int4",
+                "SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('server_version_num')::int4, \
+                 pg_catalog.pg_backend_pid()",
                 &[],
             )
             .await
@@ -127,6 +128,7 @@ impl Reader {
         let read = |error: tokio_postgres::Error| Trouble::from(error).unavailable();
         let (in_recovery, version): (bool, i32) = (row.try_get(0).map_err(read)?, row.try_get(1).map_err(read)?);
         super::session::check_server(in_recovery, version)?;
+        super::direct::check(&connection, row.try_get(2).map_err(read)?).await?;
         Ok(connection)
     }
 

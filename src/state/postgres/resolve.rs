@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::classify::Trouble;
 use super::dsn::CONNECT_TIMEOUT;
+use super::history;
 use super::hold::Hold;
 use super::rows::{self, ReadError, Site};
 use super::session::{BEGIN_READ, Session};
@@ -37,7 +38,7 @@ async fn look(session: &Session, site: &Site, step: &Step, written: &Written) ->
         let image = if control == written.before && state == written.state_before {
             Image::Before
         } else if control != written.after
-            || !rows::events_stand(client, site, step.operation_id, &written.events).await?
+            || !history::events_stand(client, site, step.operation_id, &written.events).await?
         {
             Image::Other
         } else {

@@ -1,27 +1,28 @@
 //! What the rows of one address say: ownership and control, each checked against the rows that it follows from. The caller holds
 //! a repeatable-read transaction.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
 use super::classify::Trouble;
 use super::contract::{ADDRESSES, CONTROL, CURRENT, HISTORY, STATES, quoted};
+use super::history::{self, EventRow};
 use super::keys::AddressKey;
 use crate::compiler::canonical::{Checksum, to_canonical};
 use crate::compiler::strict_json;
-use crate::state::control::{Control, Event, EventKind, ResolutionRecord, Status, StoredEvent};
+use crate::state::control::{Control, Status};
 use crate::state::error::StateError;
-use crate::state::model::{OwnershipState, StateAddress, StoreIdentity};
-use crate::state::scalar::Timestamp;
+use crate::state::model::{OwnershipRecord, OwnershipState, ResourceId, StateAddress, StoreIdentity};
 use crate::state::step::{MAX_ROW, control_revision, state_revision};
 use crate::state::store::{ControlObservation, Revision, Snapshot, StateObservation};
 
 /// Microseconds in the form of every event.
-const INSTANT: &str = "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'";
+pub const INSTANT: &str = "'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'";
 
 /// Why rows could not be read.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ impl From<StateError> for ReadError {
     }
 }
 
-fn invalid(rule: &str) -> ReadError {
+pub fn invalid(rule: &str) -> ReadError {
     ReadError::State(StateError::invalid(rule))
 }
 
@@ -72,7 +73,7 @@ impl Site {
     }
 }
 
-const OF_ADDRESS: &str = "namespace = $1 AND project = $2 AND environment = $3";
+pub const OF_ADDRESS: &str = "namespace = $1 AND project = $2 AND environment = $3";
 
 /// The control row.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -153,8 +154,14 @@ pub async fn registered(client: &Client, site: &Site) -> Result<bool, ReadError>
 pub async fn snapshot(client: &Client, site: &Site, store: &StoreIdentity) -> Result<(Snapshot, i64), ReadError> {
     let (row, _) = current(client, site, false).await?;
     let control = match row.operation_id {
-        None => Control::clear(&site.address),
-        Some(operation_id) => fold(client, site, operation_id, row.version).await?,
+        None => clear(site, row.version)?,
+        Some(operation_id) => {
+            let (control, last) = history::fold(client, site, operation_id, row.version).await?;
+            if row.revision == 0 || !history::same_instant(&last, &updated_at(client, site).await?) {
+                return Err(invalid("the current control does not follow from the history of its operation"));
+            }
+            control
+        }
     };
     if ControlRow::of(&control, row.revision) != row {
         return Err(invalid("the current control does not follow from the history of its operation"));
@@ -181,118 +188,6 @@ pub async fn snapshot(client: &Client, site: &Site, store: &StoreIdentity) -> Re
     Ok((snapshot, row.revision))
 }
 
-/// The control that the events of an operation make, each checked against what it should be.
-async fn fold(client: &Client, site: &Site, operation_id: Uuid, version: i32) -> Result<Control, ReadError> {
-    let sql = format!(
-        "SELECT event_index, event_kind, event_json, control_checksum, to_char(recorded_at AT TIME ZONE 'UTC', {INSTANT}) \
-         FROM {} WHERE {OF_ADDRESS} AND operation_id = $4 ORDER BY event_index",
-        site.table(HISTORY)
-    );
-    let StateAddress { namespace, project, environment } = &site.address;
-    let rows = client
-        .query_typed(
-            &sql,
-            &[(namespace, Type::TEXT), (project, Type::TEXT), (environment, Type::TEXT), (&operation_id, Type::UUID)],
-        )
-        .await?;
-    let malformed = || invalid("an event in the history of the pending operation is malformed");
-    let version = u8::try_from(version).map_err(|_| invalid("the control version is not supported"))?;
-    let mut control = Control::clear(&site.address);
-    // A step is checked as a whole elsewhere; here the grammar of single events is enough, because a group is stored whole.
-    for row in &rows {
-        let (index, kind, json, checksum, recorded): (i32, String, String, String, String) =
-            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?, row.try_get(4)?);
-        let kind: EventKind = serde_json::from_value(Value::String(kind)).map_err(|_| malformed())?;
-        let value: Value = strict_json::read(json.as_bytes(), MAX_ROW).map_err(|_| malformed())?;
-        let event = Event::from_value(kind, value).ok_or_else(malformed)?;
-        let instant = recorded_at(&event).instant();
-        let (next, stored) = control
-            .apply_in_version(event, version)
-            .map_err(|error| invalid(&format!("the history of the pending operation: {error}")))?;
-        let same = i32::try_from(stored.event_index) == Ok(index)
-            && stored.control_checksum.to_string() == checksum
-            && event_json(&stored)? == json
-            && instant.is_some()
-            && Timestamp::parse(&recorded).and_then(|at| at.instant()) == instant;
-        if !same {
-            return Err(invalid(
-                "an event in the history of the pending operation does not follow from those before it",
-            ));
-        }
-        control = next;
-    }
-    if control.operation_id() == Some(operation_id) {
-        return Ok(control);
-    }
-    Err(invalid("the current control names an operation that is not pending"))
-}
-
-/// How the recovery of this id resolved its operation; none when no recovery of this id was completed.
-pub async fn resolution(
-    client: &Client,
-    site: &Site,
-    recovery_operation_id: Uuid,
-) -> Result<Option<ResolutionRecord>, ReadError> {
-    let sql = format!(
-        "SELECT event_index, event_kind, event_json FROM {} WHERE {OF_ADDRESS} AND operation_id = $4 ORDER BY event_index LIMIT 3",
-        site.table(HISTORY)
-    );
-    let StateAddress { namespace, project, environment } = &site.address;
-    let rows = client
-        .query_typed(
-            &sql,
-            &[
-                (namespace, Type::TEXT),
-                (project, Type::TEXT),
-                (environment, Type::TEXT),
-                (&recovery_operation_id, Type::UUID),
-            ],
-        )
-        .await?;
-    let Some(first) = rows.first() else { return Ok(None) };
-    if first.try_get::<_, String>(1)? != "recovery_intent" {
-        return Ok(None);
-    }
-    let malformed = || invalid("the history of a recovery is malformed");
-    let [_, end] = rows.as_slice() else { return Err(malformed()) };
-    let (index, kind, json): (i32, String, String) = (end.try_get(0)?, end.try_get(1)?, end.try_get(2)?);
-    let kind: EventKind = serde_json::from_value(Value::String(kind)).map_err(|_| malformed())?;
-    let value: Value = strict_json::read(json.as_bytes(), MAX_ROW).map_err(|_| malformed())?;
-    match Event::from_value(kind, value) {
-        Some(Event::Recovered(record))
-            if index == 1
-                && record.recovery_operation_id == recovery_operation_id
-                && record.address == site.address.to_string()
-                && record.check().is_ok() =>
-        {
-            Ok(Some(record))
-        }
-        Some(_) | None => Err(malformed()),
-    }
-}
-
-/// The instant inside an event.
-pub fn recorded_at(event: &Event) -> &Timestamp {
-    match event {
-        Event::Intent(intent) => &intent.started_at,
-        Event::Progress(entry) => &entry.recorded_at,
-        Event::RecoveryRequired(record) => &record.failed_at,
-        Event::ClearedBeforeMutation(cleared) => &cleared.cleared_at,
-        Event::Succeeded(end) => &end.completed_at,
-        Event::RecoveryIntent(intent) => &intent.record.resolved_at,
-        Event::Recovered(record) => &record.resolved_at,
-    }
-}
-
-/// The stored text of an event: the bytes that are hashed.
-pub fn event_json(stored: &StoredEvent) -> Result<String, StateError> {
-    let text = canonical_text(&stored.event.to_value(stored.control_version))?;
-    if text.len() > MAX_ROW {
-        return Err(StateError::invalid("an event is larger than its bound"));
-    }
-    Ok(text)
-}
-
 pub fn canonical_text<T: serde::Serialize>(value: &T) -> Result<String, StateError> {
     to_canonical(value)
         .ok()
@@ -300,13 +195,34 @@ pub fn canonical_text<T: serde::Serialize>(value: &T) -> Result<String, StateErr
         .ok_or_else(|| StateError::invalid("a durable document has no canonical form"))
 }
 
+/// Nothing pending, in the version that its row names.
+fn clear(site: &Site, version: i32) -> Result<Control, ReadError> {
+    let version = u8::try_from(version).map_err(|_| invalid("the control version is not supported"))?;
+    Control::clear_in_version(&site.address, version).map_err(|error| invalid(&error.to_string()))
+}
+
+/// When the control moved last.
+async fn updated_at(client: &Client, site: &Site) -> Result<String, ReadError> {
+    let sql = format!(
+        "SELECT to_char(updated_at AT TIME ZONE 'UTC', {INSTANT}) FROM {} WHERE {OF_ADDRESS}",
+        site.table(CONTROL)
+    );
+    let rows = site.query(client, &sql).await.map_err(ReadError::Trouble)?;
+    let row = rows.first().ok_or_else(|| invalid("the control of its address is missing"))?;
+    Ok(row.try_get(0)?)
+}
+
 /// The ownership document, checked against the last row of its history and the event that wrote it.
 async fn ownership(client: &Client, site: &Site) -> Result<(OwnershipState, Checksum, bool), ReadError> {
-    let current =
-        format!("SELECT state_serial, state_checksum, state_json FROM {} WHERE {OF_ADDRESS}", site.table(CURRENT));
+    let current = format!(
+        "SELECT state_serial, state_checksum, state_json, to_char(updated_at AT TIME ZONE 'UTC', {INSTANT}) FROM {} \
+         WHERE {OF_ADDRESS}",
+        site.table(CURRENT)
+    );
     let last = format!(
-        "SELECT s.state_serial, s.state_checksum, h.event_kind, h.event_json FROM {} s JOIN {} h \
-         USING (namespace, project, environment, operation_id, event_index) \
+        "SELECT s.state_serial, s.state_checksum, s.change_json, to_char(s.recorded_at AT TIME ZONE 'UTC', {INSTANT}), \
+         event_index, h.event_kind, h.event_json, h.control_checksum, to_char(h.recorded_at AT TIME ZONE 'UTC', {INSTANT}) \
+         FROM {} s JOIN {} h USING (namespace, project, environment, operation_id, event_index) \
          WHERE {OF_ADDRESS} ORDER BY s.state_serial DESC LIMIT 1",
         site.table(STATES),
         site.table(HISTORY)
@@ -324,8 +240,8 @@ async fn ownership(client: &Client, site: &Site) -> Result<(OwnershipState, Chec
             return Err(invalid("the current state and its history do not belong together"));
         }
     };
-    let (serial, checksum, json): (i64, String, String) =
-        (current.try_get(0)?, current.try_get(1)?, current.try_get(2)?);
+    let (serial, checksum, json, updated_at): (i64, String, String, String) =
+        (current.try_get(0)?, current.try_get(1)?, current.try_get(2)?, current.try_get(3)?);
     let state = OwnershipState::read(json.as_bytes(), &site.address, "the current state")?;
     let computed = state.checked(&site.address)?;
     if computed.to_string() != checksum || i64::try_from(state.serial) != Ok(serial) || canonical_text(&state)? != json
@@ -333,88 +249,63 @@ async fn ownership(client: &Client, site: &Site) -> Result<(OwnershipState, Chec
         return Err(invalid("the current state is not what its row says"));
     }
     let (last_serial, last_checksum): (i64, String) = (last.try_get(0)?, last.try_get(1)?);
-    let (kind, event): (String, String) = (last.try_get(2)?, last.try_get(3)?);
-    let event: Value = strict_json::read(event.as_bytes(), MAX_ROW)
-        .map_err(|_| invalid("the event behind the current state is malformed"))?;
-    let (serial_key, checksum_key) = match kind.as_str() {
-        "succeeded" => ("state_serial", "state_checksum"),
-        "recovered_observed" => ("result_state_serial", "result_state_checksum"),
-        _ => return Err(invalid("the current state was written by an event that writes none")),
-    };
-    let wrote = event.get(serial_key).and_then(Value::as_u64) == Some(state.serial)
-        && event.get(checksum_key).and_then(Value::as_str) == Some(&checksum);
-    if (last_serial, &last_checksum) != (serial, &checksum) || !wrote {
+    let change = Change::read(last.try_get(2)?)?;
+    let recorded_at: String = last.try_get(3)?;
+    let event = EventRow::read(last, 4)?;
+    let ended = event.event().ok_or_else(|| invalid("the event behind the current state is malformed"))?;
+    let wrote = history::ends_at(&ended)
+        .ok_or_else(|| invalid("the current state was written by an event that writes none"))?;
+    let belongs = (last_serial, &last_checksum) == (serial, &checksum)
+        && wrote == (state.serial, &computed)
+        && change.leads_to(&state)
+        && [&recorded_at, &event.recorded_at, history::recorded_at(&ended).as_str()]
+            .iter()
+            .all(|at| history::same_instant(at, &updated_at));
+    if !belongs {
         return Err(invalid("the current state and its history do not belong together"));
     }
     Ok((state, computed, true))
 }
 
-/// Whether the events of a step stand exactly as they were written.
-pub async fn events_stand(
-    client: &Client,
-    site: &Site,
-    operation_id: Uuid,
-    events: &[EventRow],
-) -> Result<bool, ReadError> {
-    let Some(first) = events.first() else { return Ok(false) };
-    let sql = format!(
-        "SELECT event_index, event_kind, event_json, control_checksum, to_char(recorded_at AT TIME ZONE 'UTC', {INSTANT}) \
-         FROM {} WHERE {OF_ADDRESS} AND operation_id = $4 AND event_index >= $5 ORDER BY event_index",
-        site.table(HISTORY)
-    );
-    let StateAddress { namespace, project, environment } = &site.address;
-    let rows = client
-        .query_typed(
-            &sql,
-            &[
-                (namespace, Type::TEXT),
-                (project, Type::TEXT),
-                (environment, Type::TEXT),
-                (&operation_id, Type::UUID),
-                (&first.index, Type::INT4),
-            ],
-        )
-        .await?;
-    let mut stand = rows.len() == events.len();
-    for (row, event) in rows.iter().zip(events) {
-        let stored = EventRow {
-            index: row.try_get(0)?,
-            kind: row.try_get(1)?,
-            json: row.try_get(2)?,
-            checksum: row.try_get(3)?,
-            recorded_at: row.try_get(4)?,
-        };
-        stand &= stored.index == event.index
-            && stored.kind == event.kind
-            && stored.json == event.json
-            && stored.checksum == event.checksum
-            && Timestamp::parse(&stored.recorded_at).and_then(|at| at.instant())
-                == Timestamp::parse(&event.recorded_at).and_then(|at| at.instant());
+/// The step from the ownership of one serial to that of the next.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    removed: Vec<ResourceId>,
+    set: BTreeMap<ResourceId, OwnershipRecord>,
+}
+
+impl Change {
+    fn between(prior: &OwnershipState, next: &OwnershipState) -> Self {
+        let records = next.resources.iter().filter(|(id, record)| prior.resources.get(*id) != Some(*record));
+        Self {
+            removed: prior.resources.keys().filter(|id| !next.resources.contains_key(*id)).cloned().collect(),
+            set: records.map(|(id, record)| (id.clone(), record.clone())).collect(),
+        }
     }
-    Ok(stand)
-}
 
-/// An event as its row holds it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct EventRow {
-    pub index: i32,
-    pub kind: String,
-    pub json: String,
-    pub checksum: String,
-    pub recorded_at: String,
-}
+    /// E411 unless the text is the one that a change is written as.
+    pub fn read(json: &str) -> Result<Self, ReadError> {
+        let change: Self = strict_json::read(json.as_bytes(), MAX_ROW)
+            .map_err(|_| invalid("a change in the history of the state is malformed"))?;
+        if !change.removed.is_sorted_by(|left, right| left < right) || canonical_text(&change)? != json {
+            return Err(invalid("a change in the history of the state is not what its row should hold"));
+        }
+        Ok(change)
+    }
 
-impl EventRow {
-    pub fn of(stored: &StoredEvent) -> Result<Self, StateError> {
-        let kind = serde_json::to_value(stored.event.kind()).ok();
-        Ok(Self {
-            index: i32::try_from(stored.event_index)
-                .map_err(|_| StateError::invalid("an operation has too many events"))?,
-            kind: kind.and_then(|kind| kind.as_str().map(str::to_owned)).unwrap_or_default(),
-            json: event_json(stored)?,
-            checksum: stored.control_checksum.to_string(),
-            recorded_at: recorded_at(&stored.event).as_str().to_owned(),
-        })
+    /// Whether this can be the last step to a state.
+    fn leads_to(&self, state: &OwnershipState) -> bool {
+        self.set.iter().all(|(id, record)| state.resources.get(id) == Some(record))
+            && self.removed.iter().all(|id| !state.resources.contains_key(id))
+    }
+
+    /// Takes the step. False = the state is not one that it starts from.
+    pub fn apply(self, resources: &mut BTreeMap<ResourceId, OwnershipRecord>) -> bool {
+        let steps = !(self.removed.is_empty() && self.set.is_empty());
+        let removed = self.removed.iter().all(|id| resources.remove(id).is_some());
+        let set = self.set.into_iter().all(|(id, record)| resources.insert(id, record.clone()) != Some(record));
+        steps && removed && set
     }
 }
 
@@ -456,15 +347,11 @@ pub struct WrittenState {
 
 impl WrittenState {
     pub fn of(prior: &OwnershipState, next: &OwnershipState, checksum: &Checksum) -> Result<Self, StateError> {
-        let removed: Vec<&str> =
-            prior.resources.keys().filter(|id| !next.resources.contains_key(*id)).map(|id| id.as_str()).collect();
-        let set: std::collections::BTreeMap<_, _> =
-            next.resources.iter().filter(|(id, record)| prior.resources.get(*id) != Some(*record)).collect();
         Ok(Self {
             serial: i64::try_from(next.serial).map_err(|_| StateError::invalid("a serial is out of range"))?,
             checksum: checksum.to_string(),
             json: canonical_text(next)?,
-            change: canonical_text(&serde_json::json!({ "removed": removed, "set": set }))?,
+            change: canonical_text(&Change::between(prior, next))?,
         })
     }
 }

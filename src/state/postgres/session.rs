@@ -11,6 +11,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Connection};
 
 use super::classify::{Trouble, not_connected};
+use super::direct;
 use super::dsn::{CONNECT_TIMEOUT, Endpoint};
 use super::keys::AddressKey;
 use crate::state::error::StateError;
@@ -68,6 +69,8 @@ pub struct Backend {
     pub started: String,
     pub in_recovery: bool,
     pub server_version: i32,
+    /// `default_transaction_read_only` of the server, the database or the role.
+    pub read_only: bool,
 }
 
 pub struct Session {
@@ -92,7 +95,7 @@ pub enum Purpose {
 }
 
 impl Session {
-    /// Connects within `bound`. E420 also for a server in recovery, or one that is too old.
+    /// Connects within `bound`. E420 also for a server in recovery, one that is too old or meant to be read only, and a pooler.
     pub async fn open(
         endpoint: &Endpoint,
         purpose: Purpose,
@@ -107,14 +110,16 @@ impl Session {
         let task = tokio::spawn(drive(connection, Arc::clone(&loss)));
         let session = async {
             let backend = settle(&client, purpose, lock_timeout).await.map_err(Trouble::unavailable)?;
+            check_server(backend.in_recovery, backend.server_version)?;
+            direct::check(&client, backend.pid).await?;
+            if backend.read_only {
+                return Err(StateError::unavailable("its server, its database or its role is set to read-only transactions")
+                    .suggest("find out why default_transaction_read_only is on, and turn it off when writing is meant to be allowed"));
+            }
             Ok((client, backend))
         };
         match tokio::time::timeout(CONNECT_TIMEOUT, session).await {
-            Ok(Ok((client, backend))) => {
-                let session = Self { client, backend, loss, task };
-                check_server(session.backend.in_recovery, session.backend.server_version)?;
-                Ok(session)
-            }
+            Ok(Ok((client, backend))) => Ok(Self { client, backend, loss, task }),
             Ok(Err(error)) => {
                 task.abort();
                 Err(error)
@@ -235,7 +240,8 @@ async fn settle(client: &Client, purpose: Purpose, lock_timeout: Duration) -> Re
         .query_typed_one(
             "SELECT pg_catalog.pg_backend_pid(), (SELECT backend_start::text FROM pg_catalog.pg_stat_activity \
              WHERE pid = pg_catalog.pg_backend_pid()), pg_catalog.pg_is_in_recovery(), \
-             pg_catalog.current_setting('server_version_num')::int4",
+             pg_catalog.current_setting('server_version_num')::int4, \
+             pg_catalog.current_setting('default_transaction_read_only')::bool",
             &[],
         )
         .await?;
@@ -244,6 +250,7 @@ async fn settle(client: &Client, purpose: Purpose, lock_timeout: Duration) -> Re
         started: row.try_get::<_, Option<String>>(1)?.ok_or(Trouble::Refused)?,
         in_recovery: row.try_get(2)?,
         server_version: row.try_get(3)?,
+        read_only: row.try_get(4)?,
     };
     if purpose == Purpose::Lock && backend.server_version >= OLDEST_SERVER {
         let settings = format!(

@@ -10,8 +10,9 @@ use tokio_postgres::types::Type;
 
 use super::classify::Trouble;
 use super::contract::{CONTROL, CURRENT, HISTORY, METADATA, STATES};
+use super::history::EventRow;
 use super::hold::{Hold, Known};
-use super::rows::{self, ControlRow, EventRow, ReadError, StateRow, WrittenState};
+use super::rows::{self, ControlRow, ReadError, StateRow, WrittenState};
 use crate::failpoint;
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
