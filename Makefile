@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 
 SERVICES := tests/services/services
 
-.PHONY: help demo build test test-offline services services-down services-env lint fmt snapshots reference perf clean
+.PHONY: help demo build test test-offline test-postgres-all services services-down services-env lint fmt snapshots reference perf clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -22,8 +22,11 @@ test: ## All tests; starts the services they need and stops those it started
 test-offline: ## The tests that need no service, in seconds
 	cargo test --locked --lib --test cli
 
+test-postgres-all: ## The tests of PostgreSQL state against every supported major, 14 to 18
+	@tests/postgres-all
+
 services: ## Start the services of the tests and leave them running
-	$(SERVICES) up kafka kafka-3 registry postgres-14 postgres-18
+	$(SERVICES) up kafka kafka-3 registry postgres-14 postgres-18 pgbouncer
 
 services-down: ## Stop them
 	$(SERVICES) down

@@ -9,6 +9,7 @@ mod envs;
 mod explain;
 mod init;
 mod licences;
+mod plans;
 mod project;
 mod refusals;
 mod safety;

@@ -5,7 +5,8 @@ use std::process::Stdio;
 use tokio_postgres::NoTls;
 
 use crate::harness::Run;
-use crate::postgres::{Estate, MAJORS};
+use crate::postgres::Estate;
+use crate::support::majors;
 
 /// A store as an older streamt left it.
 fn store_of_version_1(major: &str) -> (Estate, String) {
@@ -55,7 +56,7 @@ fn refused(estate: &Estate, run: &Run, code: &str, told: &str) {
 /// PGS-001 PGS-012: nothing serves before, everything after, and no older layout is accepted any more.
 #[test]
 fn a_store_of_version_1_is_migrated_and_serves_from_then_on() {
-    for major in MAJORS {
+    for major in &majors() {
         let (estate, id) = store_of_version_1(major);
         let workspace = &estate.workspace;
         let status = workspace.run("state status -o json").exits(0).json();
@@ -88,7 +89,7 @@ fn a_store_of_version_1_is_migrated_and_serves_from_then_on() {
 /// PGS-014: ownership, history and controls of several environments are the same rows before and after.
 #[test]
 fn what_operations_wrote_is_carried_over_row_by_row() {
-    for major in MAJORS {
+    for major in &majors() {
         let estate = Estate::new(major, 3);
         estate.init();
         let workspace = &estate.workspace;
@@ -112,7 +113,7 @@ fn what_operations_wrote_is_carried_over_row_by_row() {
 /// PGS-008 PGS-009 PGS-011: one thing is wrong at a time, and nothing is written.
 #[test]
 fn a_migration_that_is_not_exactly_expected_changes_nothing() {
-    for major in MAJORS {
+    for major in &majors() {
         let (estate, id) = store_of_version_1(major);
         let (schema, writer) = (&estate.schema, &estate.writer);
         let before = estate.rows();
@@ -161,8 +162,7 @@ fn a_migration_that_is_not_exactly_expected_changes_nothing() {
         }
         estate.sql(&format!("DROP OWNED BY {other}; DROP ROLE {other}"));
         // Neither the writer nor its variable helps, and a role that may only read is not the owner.
-        let (_, endpoint) = estate.admin.split_once('@').unwrap();
-        let as_writer = format!("postgresql://{writer}:w-s3ntinel@{endpoint}");
+        let as_writer = estate.dsn(writer, "w-s3ntinel");
         let run = estate.run_with(&[("OWNER_DSN", &as_writer)], &line(&id, writer)).exits(1);
         refused(&estate, &run, "E420_STATE_BACKEND_UNAVAILABLE", "");
         assert_eq!(estate.rows(), before);
@@ -175,7 +175,7 @@ fn a_migration_that_is_not_exactly_expected_changes_nothing() {
 /// SAF-030: an unfinished operation is ended by its own streamt, not by a migration.
 #[test]
 fn an_unfinished_operation_stops_a_migration_and_is_named() {
-    for major in MAJORS {
+    for major in &majors() {
         let estate = Estate::new(major, 2);
         estate.init();
         let killed = estate.run_with(&[("STREAMT_FAILPOINT", "step.committed:2")], "apply");
@@ -196,7 +196,7 @@ fn an_unfinished_operation_stops_a_migration_and_is_named() {
 /// PGS-008: a row that does not follow from the others is found, wherever it lies.
 #[test]
 fn a_migration_proves_every_stored_row_first() {
-    for major in MAJORS {
+    for major in &majors() {
         let estate = Estate::new(major, 2);
         estate.init();
         estate.workspace.run("apply").exits(0);
@@ -259,7 +259,7 @@ fn a_migration_proves_every_stored_row_first() {
 /// SAF-021: an environment whose lock is held keeps the store as it is.
 #[test]
 fn a_migration_waits_for_every_address_and_then_gives_up() {
-    for major in MAJORS {
+    for major in &majors() {
         let (estate, id) = store_of_version_1(major);
         let before = estate.rows();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -286,7 +286,7 @@ fn a_migration_waits_for_every_address_and_then_gives_up() {
 /// SAF-027: killed before or after its COMMIT, a migration is finished by running it again.
 #[test]
 fn a_killed_migration_left_all_of_it_or_nothing() {
-    for major in MAJORS {
+    for major in &majors() {
         for (point, outcome) in [("migrate.written", "migrated"), ("migrate.committed", "already_migrated")] {
             let (estate, id) = store_of_version_1(major);
             let before = estate.rows();
@@ -303,7 +303,7 @@ fn a_killed_migration_left_all_of_it_or_nothing() {
 
 #[test]
 fn two_migrations_at_once_are_one_migration() {
-    for major in MAJORS {
+    for major in &majors() {
         let (estate, id) = store_of_version_1(major);
         let start = || {
             let mut command = estate.workspace.command(&line(&id, &estate.writer));

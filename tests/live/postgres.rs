@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
 
 use crate::harness::Workspace;
+use crate::support::majors;
 
-fn service(name: &str) -> String {
+pub fn service(name: &str) -> String {
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run `make test`, or `make services` and export what it prints"))
 }
@@ -21,11 +22,13 @@ pub struct Estate {
     pub writer: String,
 }
 
-pub const MAJORS: [&str; 2] = ["14", "18"];
-
 impl Estate {
     pub fn new(major: &str, topics: usize) -> Self {
-        let admin = service(&format!("STREAMT_TEST_POSTGRES_{major}"));
+        Self::on(service(&format!("STREAMT_TEST_POSTGRES_{major}")), topics)
+    }
+
+    /// On the server that `admin` logs in to as its superuser.
+    pub fn on(admin: String, topics: usize) -> Self {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("pg-{id}"));
         let (_, endpoint) = admin.split_once('@').unwrap();
@@ -112,6 +115,12 @@ models:
         crate::harness::Run::of(line, command.output().unwrap())
     }
 
+    /// The connection string of a role of the same server.
+    pub fn dsn(&self, role: &str, password: &str) -> String {
+        let (_, endpoint) = self.admin.split_once('@').unwrap();
+        format!("postgresql://{role}:{password}@{endpoint}")
+    }
+
     /// `state init` with its confirmations.
     pub fn init_line(&self, more: &str) -> String {
         format!(
@@ -139,7 +148,7 @@ impl Drop for Estate {
 /// PGS-001 PGS-017 PGS-018
 #[test]
 fn a_project_lives_with_its_state_in_postgres() {
-    for major in ["14", "18"] {
+    for major in &majors() {
         let estate = Estate::new(major, 3);
         let workspace = &estate.workspace;
         let before = workspace.run("state status -o json").exits(0).json();
@@ -177,7 +186,7 @@ fn a_project_lives_with_its_state_in_postgres() {
 /// PGS-013 SAF-012: a session that is terminated inside an apply ends it with E423; the next command finds what is pending.
 #[test]
 fn an_apply_whose_session_is_terminated_stops_and_blocks_the_next_one() {
-    for major in ["14", "18"] {
+    for major in &majors() {
         let estate = Estate::new(major, 1200);
         estate.init();
         let workspace = &estate.workspace;
@@ -206,7 +215,7 @@ fn an_apply_whose_session_is_terminated_stops_and_blocks_the_next_one() {
 
 #[test]
 fn a_lock_held_by_another_session_is_waited_for_and_then_e422() {
-    for major in ["14", "18"] {
+    for major in &majors() {
         let estate = Estate::new(major, 1);
         estate.init();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

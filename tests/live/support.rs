@@ -16,6 +16,12 @@ pub fn variable(name: &str) -> String {
     })
 }
 
+/// The majors of PostgreSQL that the tests of state run against; `make test-postgres-all` names more of them.
+pub fn majors() -> Vec<String> {
+    let named = std::env::var("STREAMT_TEST_POSTGRES_MAJORS").unwrap_or_else(|_| "14 18".to_owned());
+    named.split_whitespace().map(str::to_owned).collect()
+}
+
 /// A name that no other test and no earlier run uses.
 pub fn unique(stem: &str) -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);

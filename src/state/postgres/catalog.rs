@@ -141,7 +141,7 @@ async fn foreign_objects(client: &Client, schema: &str) -> Result<(), Defect> {
          OR EXISTS (SELECT 1 FROM pg_ts_template, s WHERE tmplnamespace = s.oid) \
          OR EXISTS (SELECT 1 FROM pg_ts_config, s WHERE cfgnamespace = s.oid) \
          OR EXISTS (SELECT 1 FROM pg_statistic_ext, s WHERE stxnamespace = s.oid) \
-         OR EXISTS (SELECT 1 FROM pg_trigger t JOIN r ON r.oid = t.tgrelid WHERE NOT t.tgisinternal) \
+         OR EXISTS (SELECT 1 FROM pg_trigger t JOIN r ON r.oid = t.tgrelid WHERE NOT t.tgisinternal OR t.tgenabled <> 'O') \
          OR EXISTS (SELECT 1 FROM pg_rewrite w JOIN r ON r.oid = w.ev_class) \
          OR EXISTS (SELECT 1 FROM pg_policy p JOIN r ON r.oid = p.polrelid)",
     )

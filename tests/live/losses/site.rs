@@ -26,12 +26,12 @@ pub struct Site {
     topics: usize,
 }
 
-/// The same test on both majors, side by side.
+/// The same test on each major, side by side.
 pub fn on_each_major(test: impl Fn(&str) + Sync) {
     let test = &test;
     std::thread::scope(|scope| {
-        let runs =
-            ["14", "18"].map(|major| scope.spawn(move || test(&variable(&format!("STREAMT_TEST_POSTGRES_{major}")))));
+        let start = |major: String| scope.spawn(move || test(&variable(&format!("STREAMT_TEST_POSTGRES_{major}"))));
+        let runs: Vec<_> = crate::support::majors().into_iter().map(start).collect();
         for run in runs {
             run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }

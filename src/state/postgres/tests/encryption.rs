@@ -14,12 +14,9 @@ fn read(server: &Server, parameters: &str) -> Result<(), crate::state::error::St
 #[test]
 fn a_server_is_believed_as_far_as_its_certificate_is_verified() {
     each(|server| {
-        let (ours, other) = match server.major {
-            "14" => ("14", "18"),
-            _ => ("18", "14"),
-        };
+        let other = if server.major == "14" { "18" } else { "14" };
         let ca = |major: &str| variable(&format!("STREAMT_TEST_POSTGRES_{major}_CA"));
-        let (ours, other) = (ca(ours), ca(other));
+        let (ours, other) = (ca(&server.major), ca(other));
         for parameters in [
             "sslmode=disable".to_owned(),
             "sslmode=prefer".to_owned(),

@@ -21,7 +21,7 @@ use crate::state::store::StateBackend;
 pub const PASSWORD: &str = "w-s3ntinel";
 
 pub struct Server {
-    pub major: &'static str,
+    pub major: String,
     pub admin: String,
     pub schema: String,
     pub writer: String,
@@ -44,11 +44,12 @@ pub fn each(test: impl Fn(Server)) {
 
 /// As [`each`], without a store.
 pub fn each_bare(test: impl Fn(Server)) {
-    for major in ["14", "18"] {
+    let majors = std::env::var("STREAMT_TEST_POSTGRES_MAJORS").unwrap_or_else(|_| "14 18".to_owned());
+    for major in majors.split_whitespace() {
         let admin = variable(&format!("STREAMT_TEST_POSTGRES_{major}"));
         let id = Uuid::new_v4().simple().to_string();
         let server = Server {
-            major,
+            major: major.to_owned(),
             admin,
             schema: format!("t_{id}"),
             writer: format!("w_{id}"),
