@@ -3,10 +3,13 @@
 #![allow(clippy::disallowed_methods)]
 
 mod contend;
+#[path = "../tests/live/faults/mod.rs"]
+mod faults;
 mod figures;
 mod generate;
 mod kafka;
 mod live;
+mod losses;
 mod postgres;
 mod table;
 mod timing;
@@ -25,7 +28,8 @@ const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT [DSN]]
        perf describe HOST:PORT PREFIX COUNT
        perf create HOST:PORT PREFIX COUNT [--led]
        perf delete HOST:PORT PREFIX
-       perf contend STREAMT HOST:PORT OWNER_DSN ROUNDS";
+       perf contend STREAMT HOST:PORT OWNER_DSN ROUNDS
+       perf losses KILLS SILENCES HOST:PORT REGISTRY POSTGRES...";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -82,6 +86,10 @@ fn run(words: &[&str]) -> Result<(), Failure> {
         ["describe", servers, prefix, count] => kafka::describe(servers, prefix, count),
         ["create", servers, prefix, count] => kafka::create(servers, prefix, count, false),
         ["create", servers, prefix, count, "--led"] => kafka::create(servers, prefix, count, true),
+        ["losses", kills, silences, kafka, registry, databases @ ..] if !databases.is_empty() => {
+            let services = losses::Services { databases: databases.to_vec(), kafka, registry };
+            losses::measure(&services, kills.parse()?, silences.parse()?)
+        }
         ["delete", servers, prefix] => kafka::delete(servers, prefix),
         ["contend", streamt, servers, owner, rounds] => contend::run(streamt, servers, owner, rounds.parse()?),
         _ => Err(USAGE.into()),

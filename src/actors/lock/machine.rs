@@ -1,7 +1,8 @@
 //! The states of a lock hold. Pure: the actor feeds events and runs the effects, in order.
 //!
-//! A store that proves its right over a session adds its own rows here: `Proving` before `Acquiring`, `Verifying` and
-//! `Resolving` behind `Stepping`.
+//! What a store does inside one call is its own: it proves its right inside `Acquiring`, and inside `Stepping` it verifies a
+//! commit, or finds out what became of one without an answer. A session that ends meanwhile closes the lease without waiting
+//! for this table, which then only agrees.
 
 use crate::actors::lease::Lost;
 
@@ -191,6 +192,102 @@ mod tests {
                 (state, event, next, effects)
             })
         })
+    }
+
+    /// Every move; whatever is not listed leaves the state as it is.
+    const MOVES: [(State, Event, State); 19] = [
+        (State::Idle, Event::Acquire, State::Acquiring),
+        (State::Acquiring, Event::Taken, State::Held),
+        (State::Acquiring, Event::NotTaken, State::Closed),
+        (State::Held, Event::ReadLost, State::Lost { committed: false }),
+        (State::Held, Event::Step, State::Stepping),
+        (State::Held, Event::Unproved(Lost::FileReplaced), State::Lost { committed: false }),
+        (State::Held, Event::Release, State::Releasing { committed: false }),
+        (State::Stepping, Event::StepEnded(StepEnd::Acked), State::Held),
+        (State::Stepping, Event::StepEnded(StepEnd::Refused), State::Held),
+        (State::Stepping, Event::StepEnded(StepEnd::Committed), State::Finalized),
+        (State::Stepping, Event::StepEnded(StepEnd::CommittedLost), State::Lost { committed: true }),
+        (State::Stepping, Event::StepEnded(StepEnd::Lost), State::Lost { committed: false }),
+        (State::Stepping, Event::Unproved(Lost::FileReplaced), State::Lost { committed: false }),
+        (State::Finalized, Event::Release, State::Releasing { committed: true }),
+        (State::Finalized, Event::Unproved(Lost::FileReplaced), State::Lost { committed: true }),
+        (State::Releasing { committed: false }, Event::NotUnlocked, State::Lost { committed: false }),
+        (State::Releasing { committed: true }, Event::NotUnlocked, State::Lost { committed: true }),
+        (State::Lost { committed: false }, Event::StepEnded(StepEnd::Committed), State::Lost { committed: true }),
+        (State::Lost { committed: false }, Event::StepEnded(StepEnd::CommittedLost), State::Lost { committed: true }),
+    ];
+
+    #[test]
+    fn the_table_moves_exactly_where_it_is_meant_to() {
+        let unlocked = |state| matches!(state, State::Releasing { .. }).then_some(State::Released);
+        for (state, event, next, _) in every() {
+            let listed = MOVES.iter().find(|(from, on, _)| (*from, *on) == (state, event)).map(|(_, _, to)| *to);
+            let released = if event == Event::Unlocked { unlocked(state) } else { None };
+            assert_eq!(next, listed.or(released).unwrap_or(state), "{state:?} {event:?}");
+        }
+    }
+
+    #[test]
+    fn every_state_is_reached_and_every_held_one_can_end() {
+        let reach = |from: State| {
+            let mut seen = vec![from];
+            let mut at = 0;
+            while let Some(state) = seen.get(at).copied() {
+                for event in EVENTS {
+                    let (next, _) = transition(state, event);
+                    if !seen.contains(&next) {
+                        seen.push(next);
+                    }
+                }
+                at += 1;
+            }
+            seen
+        };
+        let reached = reach(State::Idle);
+        assert!(STATES.iter().all(|state| reached.contains(state)), "{reached:?}");
+        for state in STATES.into_iter().filter(|state| holds(*state)) {
+            let ends = reach(state);
+            assert!(ends.contains(&State::Released) && ends.contains(&State::Lost { committed: true }), "{state:?}");
+        }
+    }
+
+    proptest::proptest! {
+        /// I1 I3 I4: whatever comes in whatever order, a lease is opened once and closed for good before anybody is told; between
+        /// the two, and only there, the store is read and written, one step at a time.
+        #[test]
+        fn no_order_of_events_works_without_an_open_lease(events in proptest::collection::vec(0..EVENTS.len(), 0..60)) {
+            let (mut state, mut opened, mut closed, mut told, mut stepping) = (State::Idle, 0, 0, 0, 0);
+            for index in events {
+                if matches!(EVENTS[index], Event::StepEnded(_)) {
+                    stepping = 0;
+                }
+                let (next, effects) = transition(state, EVENTS[index]);
+                // A lock that is given late to somebody who does not want it any more is given back.
+                if EVENTS[index] == Event::Taken && state != State::Acquiring {
+                    proptest::prop_assert_eq!(&effects, &[Effect::Unlock]);
+                }
+                for effect in effects {
+                    match effect {
+                        Effect::OpenLease => opened += 1,
+                        Effect::CloseLease(_) => closed += 1,
+                        Effect::PublishLost => {
+                            told += 1;
+                            proptest::prop_assert_eq!(closed, 1, "closed before anybody is told");
+                        }
+                        Effect::RunStep => {
+                            stepping += 1;
+                            proptest::prop_assert_eq!((opened, closed, stepping), (1, 0, 1));
+                        }
+                        Effect::RunRead => proptest::prop_assert_eq!((opened, closed, stepping), (1, 0, 0)),
+                        Effect::StartProofs => proptest::prop_assert_eq!((opened, closed), (1, 0)),
+                        Effect::TakeLock | Effect::Unlock | Effect::Refuse(_) => {}
+                    }
+                }
+                proptest::prop_assert!(opened <= 1 && closed <= opened && told <= 1, "{:?}", next);
+                proptest::prop_assert_eq!(holds(next), opened == 1 && closed == 0, "{:?}", next);
+                state = next;
+            }
+        }
     }
 
     fn holds(state: State) -> bool {

@@ -17,6 +17,7 @@
 #![allow(dead_code, unused_imports)] // the harness offers more than its tests of today use
 
 mod frames;
+#[cfg(test)]
 mod itself;
 mod moments;
 mod order;

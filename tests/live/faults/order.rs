@@ -1,7 +1,7 @@
 //! One sequence of everything that any proxy saw, with the marks that a test puts between.
 
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::frames::Request;
 
@@ -10,6 +10,8 @@ pub struct Record {
     /// Place in the one order.
     pub number: usize,
     pub at: Instant,
+    /// The same moment on the clock that log records of other processes have.
+    pub clock: SystemTime,
     /// The proxy's name, or `test` for a mark.
     pub proxy: &'static str,
     pub connection: u64,
@@ -26,7 +28,7 @@ impl Order {
         let (records, changed) = &*self.0;
         let mut records = records.lock().expect("whole");
         let number = records.len();
-        records.push(Record { number, at: Instant::now(), proxy, connection, what, mutates });
+        records.push(Record { number, at: Instant::now(), clock: SystemTime::now(), proxy, connection, what, mutates });
         changed.notify_all();
         number
     }

@@ -2,8 +2,12 @@
 //! comes: real servers, the built binary, and a proxy on every link.
 
 mod conflicts;
+mod journal;
 mod lock;
+mod moments;
 mod outcomes;
 mod release;
+mod restart;
+mod server;
 mod signals;
 mod site;
