@@ -65,6 +65,8 @@ pub enum ProviderFailure {
         text: Option<VendorText>,
     },
     Unreachable,
+    /// The service that issues the tokens for a login.
+    IdentityProviderUnreachable,
     Timeout,
     /// An answer outside its protocol.
     Protocol {
@@ -74,6 +76,11 @@ pub enum ProviderFailure {
     Unreadable {
         identity: Identity,
         what: &'static str,
+    },
+    /// A schema of a type that the registry knows and this program does not; `spelled` as the registry names it.
+    SchemaTypeUnsupported {
+        identity: Identity,
+        spelled: VendorText,
     },
     TooLarge,
     Ambiguous {
@@ -125,9 +132,11 @@ impl ProviderFailure {
             | Self::Tls { .. }
             | Self::Auth { .. }
             | Self::Unreachable
+            | Self::IdentityProviderUnreachable
             | Self::Timeout
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -143,10 +152,12 @@ impl ProviderFailure {
         match self {
             Self::Tls { .. }
             | Self::Unreachable
+            | Self::IdentityProviderUnreachable
             | Self::Timeout
             | Self::TooLarge
             | Self::Protocol { .. }
-            | Self::Unreadable { .. } => Self::Uncertain { stage, unresolved },
+            | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. } => Self::Uncertain { stage, unresolved },
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
             | Self::Auth { .. }
@@ -167,7 +178,7 @@ impl ProviderFailure {
             Self::Config { .. } | Self::ConfigInvalid { .. } => Code::E208MissingConfig,
             Self::Tls { .. } => Code::E405SslError,
             Self::Auth { .. } => Code::E404AuthFailed,
-            Self::Unreachable => Code::E406ConnectionRefused,
+            Self::Unreachable | Self::IdentityProviderUnreachable => Code::E406ConnectionRefused,
             Self::CannotReducePartitions { .. } => Code::E401CannotReducePartitions,
             Self::Rejected { reply: Reply::Http { status: 409, .. }, .. } => Code::E402SchemaIncompatible,
             Self::Aborted { .. } => Code::E423StateLockLost,
@@ -175,6 +186,7 @@ impl ProviderFailure {
             | Self::Timeout
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -196,9 +208,11 @@ impl ProviderFailure {
             | Self::Tls { .. }
             | Self::Auth { .. }
             | Self::Unreachable
+            | Self::IdentityProviderUnreachable
             | Self::Timeout
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -219,9 +233,11 @@ impl ProviderFailure {
             | Self::ConfigInvalid { .. }
             | Self::Tls { .. }
             | Self::Unreachable
+            | Self::IdentityProviderUnreachable
             | Self::Timeout
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -253,6 +269,9 @@ impl ProviderFailure {
             Self::Unreachable => Some(
                 "check address and protocol (security_protocol, http or https) in the runtime block and that the service is running",
             ),
+            Self::IdentityProviderUnreachable => {
+                Some("check sasl_oauth_token_url in the runtime block and that the identity provider answers")
+            }
             Self::Timeout => Some("check that the service is healthy, then run the command again"),
             Self::CannotReducePartitions { .. } => {
                 Some("Kafka cannot take partitions away: declare at least as many as the topic has")
@@ -270,6 +289,7 @@ impl ProviderFailure {
             Self::Rejected { .. }
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
+            | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -288,9 +308,13 @@ impl fmt::Display for ProviderFailure {
             Self::Tls { what } => write!(f, "failed in TLS: {what}"),
             Self::Auth { .. } => f.write_str("was not authorized"),
             Self::Unreachable => f.write_str("failed: the service cannot be reached"),
+            Self::IdentityProviderUnreachable => f.write_str("failed: the identity provider cannot be reached"),
             Self::Timeout => f.write_str("failed: no answer in time"),
             Self::Protocol { what } => write!(f, "failed: the answer is not valid ({what})"),
             Self::Unreadable { identity, what } => write!(f, "failed: {identity} cannot be read ({what})"),
+            Self::SchemaTypeUnsupported { identity, spelled } => {
+                write!(f, "failed: {identity} has type '{spelled}', which is not supported")
+            }
             Self::TooLarge => f.write_str("failed: the answer is larger than allowed"),
             Self::Ambiguous { what } => write!(f, "failed: more than one answer is possible ({what})"),
             Self::Unsupported { what } => write!(f, "is not supported by this server ({what})"),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use krafka::Kafka;
-use krafka::auth::oidc::{ClientCredentials, OidcTokenProvider};
 use krafka::auth::{AuthConfig, AwsMskIamCredentials, TlsConfig};
 use krafka::error::KrafkaError;
 use rustls::ClientConfig;
 
+use super::identity::{Refusal, Tokens};
 use super::{KafkaClient, errors};
 use crate::project::model::{KafkaRuntime, SaslMechanism, SecurityProtocol};
 use crate::project::secret::Secret;
@@ -25,7 +25,8 @@ impl KafkaClient {
     /// Connects, authenticates and reads the cluster's metadata. `project_root` resolves relative TLS files.
     pub async fn connect(runtime: &KafkaRuntime, project_root: &Path, ctx: &Ctx) -> Result<Self, ProviderFailure> {
         let servers = bootstrap(&runtime.bootstrap_servers)?;
-        let (security, tls) = security(runtime, project_root)?;
+        let refusal = Refusal::default();
+        let (security, tls) = security(runtime, project_root, &refusal)?;
         let mut builder = Kafka::builder(&servers)
             .client_id(concat!("streamt/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
@@ -35,6 +36,10 @@ impl KafkaClient {
         }
         let secrets: Arc<[Secret]> = secrets(runtime).into();
         let connected = ctx.read(async { builder.connect().await.map_err(|error| connecting(&error, &secrets)) }).await;
+        let connected = match connected {
+            Err(failure) => Err(refusal.take().unwrap_or(failure)),
+            Ok(kafka) => Ok(kafka),
+        };
         let kafka = match (connected, tls) {
             (Err(ProviderFailure::Unreachable), Some(config)) => {
                 return Err(ctx.read(async { Ok(explain(&servers, &config).await) }).await?);
@@ -92,6 +97,7 @@ fn bootstrap(list: &str) -> Result<String, ProviderFailure> {
 fn security(
     runtime: &KafkaRuntime,
     project_root: &Path,
+    refusal: &Refusal,
 ) -> Result<(Option<AuthConfig>, Option<ClientConfig>), ProviderFailure> {
     if runtime.security_protocol.is_none() && runtime.sasl_mechanism.is_some() {
         // A login that would never be sent is a mistake, not a plaintext connection.
@@ -112,7 +118,7 @@ fn security(
     let config = material.as_ref().map(Material::client_config).transpose()?;
     let tls = material.as_ref().map(tls_of);
     let login = match sasl {
-        true => Some(login(runtime, tls.is_some())?),
+        true => Some(login(runtime, material.as_ref(), refusal)?),
         false => None,
     };
     let security = match (login, tls) {
@@ -124,7 +130,11 @@ fn security(
     Ok((security, config))
 }
 
-fn login(runtime: &KafkaRuntime, encrypted: bool) -> Result<AuthConfig, ProviderFailure> {
+fn login(
+    runtime: &KafkaRuntime,
+    material: Option<&Material>,
+    refusal: &Refusal,
+) -> Result<AuthConfig, ProviderFailure> {
     let user = || {
         let name = required(runtime.sasl_username.as_deref(), "runtime.kafka.sasl_username")?;
         let password = runtime.sasl_password.as_ref().map(Secret::expose);
@@ -135,8 +145,11 @@ fn login(runtime: &KafkaRuntime, encrypted: bool) -> Result<AuthConfig, Provider
         SaslMechanism::Plain => user().map(|(name, password)| AuthConfig::sasl_plain(name, password)),
         SaslMechanism::ScramSha256 => user().map(|(name, password)| AuthConfig::sasl_scram_sha256(name, password)),
         SaslMechanism::ScramSha512 => user().map(|(name, password)| AuthConfig::sasl_scram_sha512(name, password)),
-        SaslMechanism::OAuthBearer => oauth(runtime),
-        SaslMechanism::AwsMskIam if !encrypted => Err(ProviderFailure::ConfigInvalid {
+        SaslMechanism::OAuthBearer => {
+            let ca = material.and_then(|material| material.ca_pem.as_deref());
+            Ok(AuthConfig::sasl_oauthbearer_provider(Tokens::of(runtime, ca, refusal.clone())?))
+        }
+        SaslMechanism::AwsMskIam if material.is_none() => Err(ProviderFailure::ConfigInvalid {
             field: "runtime.kafka.security_protocol",
             problem: "must be SASL_SSL for AWS_MSK_IAM",
         }),
@@ -145,24 +158,6 @@ fn login(runtime: &KafkaRuntime, encrypted: bool) -> Result<AuthConfig, Provider
             Ok(AuthConfig::aws_msk_iam_provider(move || aws_credentials(region.clone())))
         }
     }
-}
-
-/// OIDC client credentials; the token is fetched anew for every connection that needs one.
-fn oauth(runtime: &KafkaRuntime) -> Result<AuthConfig, ProviderFailure> {
-    let url = required(runtime.sasl_oauth_token_url.as_deref(), "runtime.kafka.sasl_oauth_token_url")?;
-    let id = required(runtime.sasl_oauth_client_id.as_deref(), "runtime.kafka.sasl_oauth_client_id")?;
-    let secret = runtime.sasl_oauth_client_secret.as_ref().map(Secret::expose);
-    let secret = required(secret, "runtime.kafka.sasl_oauth_client_secret")?;
-    let mut provider =
-        OidcTokenProvider::builder(url).credentials(ClientCredentials::secret(id, secret)).native_roots();
-    if let Some(scope) = &runtime.sasl_oauth_scope {
-        provider = provider.scope(scope);
-    }
-    let provider = provider.build().map_err(|_| ProviderFailure::ConfigInvalid {
-        field: "runtime.kafka.sasl_oauth_token_url",
-        problem: "is not an absolute https URL",
-    })?;
-    Ok(AuthConfig::sasl_oauthbearer_provider(provider))
 }
 
 #[cfg(feature = "aws")]
@@ -218,7 +213,7 @@ mod tests {
     }
 
     fn built(runtime: &KafkaRuntime) -> Result<Option<AuthConfig>, ProviderFailure> {
-        security(runtime, Path::new("/nonexistent")).map(|(security, _)| security)
+        security(runtime, Path::new("/nonexistent"), &Refusal::default()).map(|(security, _)| security)
     }
 
     #[test]

@@ -5,6 +5,7 @@
 mod connect;
 mod errors;
 mod group;
+mod identity;
 mod lag;
 mod mutate;
 mod observe;
