@@ -39,8 +39,13 @@ pub(super) async fn ask(providers: Rc<Registry>, message: AskSchemas) -> Vec<(Sc
         async move {
             let answer = match registry {
                 None => SchemaAnswer::Unavailable(Box::new(missing())),
-                Some(registry) => answer(&registry, &ctx, &question).await.unwrap_or_else(|failure| {
-                    SchemaAnswer::Unavailable(Box::new(failure.diagnostic("Schema Registry: reading a subject")))
+                Some(registry) => answer(&registry, &ctx, &question).await.unwrap_or_else(|failure| match failure {
+                    ProviderFailure::SchemaTypeUnsupported { spelled, .. } => {
+                        SchemaAnswer::TypeUnsupported(spelled.to_string())
+                    }
+                    failure => {
+                        SchemaAnswer::Unavailable(Box::new(failure.diagnostic("Schema Registry: reading a subject")))
+                    }
                 }),
             };
             (question, answer)
@@ -91,7 +96,7 @@ async fn answer(
     Ok(SchemaAnswer::Found {
         version: found.version,
         id: found.id,
-        schema_type: Some(found.schema_type.as_str().to_owned()),
+        schema_type: found.schema_type,
         references: found.references.len(),
         compatibility: observed.compatibility,
     })

@@ -22,12 +22,13 @@ pub enum SchemaAnswer {
     Found {
         version: u32,
         id: u32,
-        /// As the registry spells it; absent means AVRO.
-        schema_type: Option<String>,
+        schema_type: SchemaType,
         references: usize,
         /// The effective level, when it could be read.
         compatibility: Option<Compatibility>,
     },
+    /// The subject has a type that this program does not know; the text is the registry's name of it.
+    TypeUnsupported(String),
     /// The subject or the version does not exist.
     Missing,
     /// A reference, direct or indirect, does not resolve; the text names it.
@@ -120,20 +121,7 @@ fn judge(source: &Source, question: &SchemaQuestion, answer: &SchemaAnswer) -> (
     match answer {
         SchemaAnswer::Found { version, schema_type, .. } => {
             let version = serde_json::Value::from(*version);
-            let spelled = schema_type.as_deref().unwrap_or(SchemaType::Avro.as_str());
-            let Some(live) = known_format(spelled) else {
-                return (
-                    row(version, Some(spelled.to_lowercase()), SchemaStatus::FormatMismatch),
-                    Some(
-                        finding(
-                            Code::E216SchemaTypeUnsupported,
-                            "schema.subject",
-                            format!("Subject '{}' has type '{spelled}', which is not supported", question.subject),
-                        )
-                        .suggest("AVRO, JSON and PROTOBUF subjects are supported"),
-                    ),
-                );
-            };
+            let live = format_of(*schema_type);
             match question.format {
                 Some(format) if format != live => (
                     row(version, Some(format_word(live).to_owned()), SchemaStatus::FormatMismatch),
@@ -155,6 +143,17 @@ fn judge(source: &Source, question: &SchemaQuestion, answer: &SchemaAnswer) -> (
                 Some(_) | None => (row(version, Some(format_word(live).to_owned()), SchemaStatus::Verified), None),
             }
         }
+        SchemaAnswer::TypeUnsupported(spelled) => (
+            row(asked, Some(spelled.to_lowercase()), SchemaStatus::FormatMismatch),
+            Some(
+                finding(
+                    Code::E216SchemaTypeUnsupported,
+                    "schema.subject",
+                    format!("Subject '{}' has type '{spelled}', which is not supported", question.subject),
+                )
+                .suggest("AVRO, JSON and PROTOBUF subjects are supported"),
+            ),
+        ),
         SchemaAnswer::Missing => {
             let field = match question.version {
                 SchemaVersion::Latest => "schema.subject",
@@ -221,11 +220,10 @@ fn format_word(format: SchemaFormat) -> &'static str {
     }
 }
 
-fn known_format(schema_type: &str) -> Option<SchemaFormat> {
+fn format_of(schema_type: SchemaType) -> SchemaFormat {
     match schema_type {
-        "AVRO" => Some(SchemaFormat::Avro),
-        "JSON" => Some(SchemaFormat::Json),
-        "PROTOBUF" => Some(SchemaFormat::Protobuf),
-        _ => None,
+        SchemaType::Avro => SchemaFormat::Avro,
+        SchemaType::Json => SchemaFormat::Json,
+        SchemaType::Protobuf => SchemaFormat::Protobuf,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::artifact::SchemaType;
 use crate::project::model::{SchemaFormat, SchemaVersion};
 use crate::project::{EnvironmentInput, MemoryFs, Project, load};
 
@@ -46,14 +47,8 @@ fn project() -> Project {
     load(&MemoryFs::new().with("stream_project.yml", PROJECT), &EnvironmentInput::default()).unwrap().project
 }
 
-fn found(schema_type: Option<&str>) -> SchemaAnswer {
-    SchemaAnswer::Found {
-        version: 7,
-        id: 100,
-        schema_type: schema_type.map(str::to_owned),
-        references: 0,
-        compatibility: None,
-    }
+fn found(schema_type: SchemaType) -> SchemaAnswer {
+    SchemaAnswer::Found { version: 7, id: 100, schema_type, references: 0, compatibility: None }
 }
 
 /// The row and, of the finding, code and place.
@@ -95,21 +90,19 @@ fn only_subjects_that_live_in_the_registry_alone_are_asked_for() {
 
 #[test]
 fn a_subject_of_the_declared_format_is_verified_with_the_version_it_resolved_to() {
-    for schema_type in [None, Some("AVRO")] {
-        let (check, finding) = judged(0, found(schema_type));
-        assert_eq!(finding, None);
-        assert_eq!(check.status, SchemaStatus::Verified);
-        let row = r#"{"source":"latest","subject":"orders-value","version":7,"format":"avro","status":"verified"}"#;
-        assert_eq!(serde_json::to_string(&check).unwrap(), row);
-    }
+    let (check, finding) = judged(0, found(SchemaType::Avro));
+    assert_eq!(finding, None);
+    assert_eq!(check.status, SchemaStatus::Verified);
+    let row = r#"{"source":"latest","subject":"orders-value","version":7,"format":"avro","status":"verified"}"#;
+    assert_eq!(serde_json::to_string(&check).unwrap(), row);
 }
 
 #[test]
 fn another_format_and_an_unknown_type_are_told_apart() {
-    let (check, finding) = judged(0, found(Some("PROTOBUF")));
+    let (check, finding) = judged(0, found(SchemaType::Protobuf));
     assert_eq!((check.status, check.format.as_deref()), (SchemaStatus::FormatMismatch, Some("protobuf")));
     assert_eq!(finding, Some((Code::E217SchemaFormatMismatch, "stream_project.yml:10:15".into())));
-    let (check, finding) = judged(0, found(Some("THRIFT")));
+    let (check, finding) = judged(0, SchemaAnswer::TypeUnsupported("THRIFT".into()));
     assert_eq!(check.status, SchemaStatus::FormatMismatch);
     assert_eq!(finding.unwrap().0, Code::E216SchemaTypeUnsupported);
 }

@@ -5,6 +5,7 @@ use streamt::compiler::artifact::SchemaType;
 use streamt::project::model::SchemaReference;
 
 use crate::cli::{registry as answering, service};
+use crate::front::{Answer, Front};
 use crate::harness::{Run, Workspace};
 use crate::registry::{artifact, record, register, registry};
 use crate::support::unique;
@@ -103,5 +104,37 @@ fn a_registry_that_cannot_be_read_is_e214_and_a_type_of_its_own_e216() {
         "{\"subject\": \"orders-value\", \"id\": 1, \"version\": 1, \"schemaType\": \"THRIFT\", \"schema\": \"struct A {}\"}",
     ));
     let run = project(&foreign, &declared).run("validate --check-schemas -o json").exits(1);
-    assert!(run.errors()[0].0.starts_with("E21"), "{}", run.stdout);
+    assert_eq!(run.errors()[0], ("E216_SCHEMA_TYPE_UNSUPPORTED".to_owned(), "stream_project.yml:7:60".to_owned()));
+    assert!(run.stdout.contains("type 'THRIFT'"), "{}", run.stdout);
+    assert_eq!(
+        (&row(&run, "orders")["status"], &row(&run, "orders")["format"]),
+        (&"format_mismatch".into(), &"thrift".into())
+    );
+}
+
+/// A reference that leads nowhere, which a registry itself would not have let in: the front stands in for one that lost a schema.
+#[test]
+fn a_reference_that_does_not_resolve_is_e213() {
+    let front = Front::start(None, "127.0.0.1:1", |request| {
+        let path = request.head.split(' ').nth(1).unwrap_or_default().to_owned();
+        match path.split('?').next().unwrap_or_default() {
+            path if path.starts_with("/subjects/orders-value/versions/") => Answer::Say(
+                "200 OK",
+                "{\"subject\": \"orders-value\", \"id\": 1, \"version\": 1, \"schema\": \"\\\"Base\\\"\", \"references\": [{\"name\": \"Base\", \"subject\": \"base\", \"version\": 3}]}".to_owned(),
+            ),
+            path if path.starts_with("/config") => Answer::Say("200 OK", "{\"compatibilityLevel\": \"BACKWARD\"}".to_owned()),
+            _ => Answer::Say("404 Not Found", "{\"error_code\": 40402, \"message\": \"Version not found\"}".to_owned()),
+        }
+    });
+    let workspace = project(&format!("http://127.0.0.1:{}", front.port), &[source("orders", "subject: orders-value")]);
+    let before = workspace.snapshot();
+    let run = workspace.run("validate --check-schemas -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E213_SCHEMA_REGISTRY_RESOLUTION_FAILED", "{}", run.stdout);
+    assert!(
+        run.errors()[0].1.starts_with("stream_project.yml:7:") && run.stdout.contains("base version 3"),
+        "{}",
+        run.stdout
+    );
+    assert_eq!(row(&run, "orders")["status"], "reference_unresolved");
+    assert_eq!(workspace.snapshot(), before);
 }

@@ -7,7 +7,7 @@ use crate::compiler::artifact::{SchemaArtifact, SchemaType};
 use crate::compiler::canonical;
 use crate::compiler::strict_json;
 use crate::project::model::{Compatibility, SchemaReference};
-use crate::providers::{Identity, ProviderFailure};
+use crate::providers::{Identity, ProviderFailure, VendorText};
 
 /// The numbers with which a registry says that a subject, a version, a schema or a level does not exist. A 404 without one of
 /// them comes from something else than a registry and proves nothing.
@@ -100,10 +100,13 @@ pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, Provider
     let text = body.get("schema").and_then(Value::as_str).ok_or_else(|| unreadable("schema"))?;
     let schema_type = match body.get("schemaType") {
         None | Some(Value::Null) => SchemaType::Avro,
-        Some(name) => *TYPES
-            .iter()
-            .find(|schema_type| name.as_str() == Some(schema_type.as_str()))
-            .ok_or_else(|| unreadable("schema type"))?,
+        Some(name) => {
+            let name = name.as_str().ok_or_else(|| unreadable("schema type"))?;
+            match TYPES.iter().find(|schema_type| name == schema_type.as_str()) {
+                Some(schema_type) => *schema_type,
+                None => return Err(unsupported(subject, name)),
+            }
+        }
     };
     let schema = match schema_type {
         SchemaType::Protobuf => Value::String(text.to_owned()),
@@ -126,6 +129,14 @@ pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, Provider
         schema_type,
         references: sorted(references),
     })
+}
+
+fn unsupported(subject: &str, name: &str) -> ProviderFailure {
+    let identity = Identity::Subject(subject.to_owned());
+    match VendorText::at_border(name, &[]) {
+        Some(spelled) => ProviderFailure::SchemaTypeUnsupported { identity, spelled },
+        None => ProviderFailure::Unreadable { identity, what: "schema type" },
+    }
 }
 
 fn reference(value: &Value) -> Option<SchemaReference> {
@@ -190,7 +201,6 @@ mod tests {
             with("schema", json!("{\"a\":1,\"a\":2}")),
             with("schema", json!("{nonsense")),
             with("schema", json!("{\"n\":9007199254740993}")),
-            with("schemaType", json!("XML")),
             with("schemaType", json!(1)),
             with("references", json!({})),
             with("references", json!([{"name": " ", "subject": "b", "version": 1}])),
@@ -199,6 +209,15 @@ mod tests {
         ] {
             assert!(matches!(version("s", &body), Err(ProviderFailure::Unreadable { .. })), "{body}");
         }
+    }
+
+    #[test]
+    fn a_type_that_is_not_known_is_told_by_its_name() {
+        let failure = version("s", &with("schemaType", json!("XML\u{1b}"))).unwrap_err();
+        assert_eq!(
+            failure.diagnostic("Schema Registry: reading a subject").message,
+            "Schema Registry: reading a subject failed: schema:s has type 'XML\\u{1b}', which is not supported"
+        );
     }
 
     #[test]
