@@ -4,6 +4,8 @@
 #[allow(dead_code)]
 mod harness;
 
+mod codes;
+mod codes_rows;
 mod contract;
 mod envs;
 mod explain;

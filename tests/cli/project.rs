@@ -112,6 +112,16 @@ fn compiled_files_are_compared_byte_for_byte() {
 }
 
 #[test]
+fn files_of_an_earlier_run_are_told_and_left_in_place() {
+    let workspace = shop();
+    workspace.run("compile").exits(0);
+    workspace.write("stream_project.yml", &PROJECT.replace("shop.audit.v1", "shop.audit.v2"));
+    let run = workspace.run("compile -o json").exits(0);
+    assert_eq!(run.warning_codes(), ["W145_STALE_OUTPUT"]);
+    assert!(workspace.path("generated/topics/shop.audit.v1.json").is_file());
+}
+
+#[test]
 fn a_build_is_checked_by_sha256sum_and_refuses_a_foreign_directory() {
     let workspace = shop();
     workspace.run("build").exits(0);
@@ -226,6 +236,23 @@ fn declarations_are_listed_shown_and_drawn() {
     assert_eq!(workspace.run("lineage -m orders --columns -o json").exits(2).errors()[0].0, "E902_USAGE");
     assert_eq!(workspace.run("lineage -m nope -o json").exits(1).errors()[0].0, "E102_MODEL_NOT_FOUND");
     workspace.run("lineage --upstream").exits(2);
+}
+
+/// LIM-022: an exposure is documentation of who reads and writes: nothing is built, scheduled or planned for it.
+#[test]
+fn an_exposure_adds_no_artifact_and_no_action() {
+    let exposure = "exposures:\n  - {name: board, type: dashboard, consumes: [{ref: orders}]}\n";
+    let (with, without) = (shop(), broken(exposure, ""));
+    for command in ["compile --dry-run", "plan --offline"] {
+        let [a, b] = [&with, &without].map(|workspace| workspace.run(&format!("{command} -o json")).exits(0).json());
+        let counted = |value: &serde_json::Value| (value["data"]["counts"].clone(), value["data"]["changes"].clone());
+        assert_eq!(counted(&a), counted(&b), "{command}");
+    }
+    assert_eq!(with.run("plan --offline -o json").json()["data"]["creates"], 2);
+    with.run("compile").exits(0);
+    let made: Vec<_> =
+        with.snapshot().into_iter().filter(|(path, _)| path.to_string_lossy().contains("generated")).collect();
+    assert!(made.len() >= 2 && made.iter().all(|(path, _)| !path.to_string_lossy().contains("board")));
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn at_most_256_removals_are_declared() {
     assert_eq!(removals(257).run("validate -o json").exits(1).errors()[0].0, "E501_PARSE_ERROR");
 }
 
-/// LIM-001: no way around the project file.
+/// LIM-001 LIM-025: no way around the project file, and recovery edits, repeats, takes back and restores nothing.
 #[test]
 fn there_is_no_command_that_deletes() {
     let workspace = removal("");
@@ -155,6 +155,12 @@ fn there_is_no_command_that_deletes() {
         "destroy",
         "state edit",
         "state rm orders",
+        "state set orders",
+        "state retry",
+        "state rollback",
+        "state restore",
+        "state recover --force",
+        "state recover --set orders",
     ] {
         assert_eq!(workspace.run(&format!("{line} -o json")).exits(2).errors()[0].0, "E902_USAGE", "{line}");
     }
