@@ -63,6 +63,8 @@ fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution
 }
 
 #[cfg(test)]
+mod damage_tests;
+#[cfg(test)]
 mod examples_tests;
 #[cfg(test)]
 mod live_tests;
