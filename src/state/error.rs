@@ -153,7 +153,7 @@ impl StateError {
             }
             StateErrorKind::Conflict => "plan again from the new state",
             StateErrorKind::LockTimeout => {
-                "wait for the other operation to end, or raise lock_timeout_seconds; never kill it to get the lock"
+                "wait for the other operation to end (`streamt state lock-status` tells), or raise lock_timeout_seconds; never kill it to get the lock"
             }
             StateErrorKind::Interrupted => "nothing was changed; run the command again",
             StateErrorKind::LockLost => "read `streamt state status` before anything else; repeat nothing until then",

@@ -114,7 +114,7 @@ pub fn read(dsn: &Secret, root: &Path) -> Result<Endpoint, StateError> {
 
 fn refused(detail: impl Into<String>) -> StateError {
     StateError::unavailable(detail)
-        .suggest("give one direct endpoint as postgresql://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full")
+        .suggest("give one direct endpoint as a postgresql URL: user, password, host, port and database, with sslmode=verify-full")
 }
 
 fn malformed() -> StateError {
