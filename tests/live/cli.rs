@@ -104,9 +104,13 @@ fn what_the_broker_refuses_reaches_the_user_and_leaves_nothing() {
         ("replication_factor: 1", "replication_factor: 99", "eplication factor"),
     ] {
         edit(&workspace, from, to);
-        let run = workspace.run("apply -o json").exits(1);
-        assert_eq!(run.errors()[0].0, "E407_DEPLOY_ERROR", "{}", run.stdout);
-        assert!(run.stdout.contains(told), "{}", run.stdout);
+        for command in ["apply", "apply --dry-run"] {
+            let run = workspace.run(&format!("{command} -o json")).exits(1);
+            assert_eq!(run.errors()[0].0, "E407_DEPLOY_ERROR", "{command}: {}", run.stdout);
+            assert!(run.stdout.contains(told), "{command}: {}", run.stdout);
+        }
+        let durable = |name: &str| workspace.path(".streamt/state").join(name).exists();
+        assert!(!durable("default.control.jsonl") && !durable("default.json"), "it was asked before any intent");
         let state = workspace.run("state status -o json").exits(0).json();
         assert_eq!(state["data"]["operation_status"]["status"], "clear", "{prefix}");
         edit(&workspace, to, from);
@@ -163,7 +167,7 @@ impl streamt::providers::MutationGuard for Unguarded {
 }
 
 /// Adds partitions to a topic as an administrator would, behind streamt's back.
-fn grow_by_hand(topic: &str, partitions: u32) {
+pub fn grow_by_hand(topic: &str, partitions: u32) {
     use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
     use streamt::project::model::OwnershipMode;
     use streamt::providers::kafka::{ConfigRead, TopicUpdate};

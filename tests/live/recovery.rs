@@ -14,9 +14,9 @@ use streamt::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, Re
 use streamt::state::control::{AcceptedAs, Resolution, Status};
 use streamt::state::recovery_plan::{self, RecoveryPlan};
 
-use crate::estate::{Estate, blocking, failed, with_kafka};
+use crate::drain::Drain;
+use crate::estate::{Estate, failed, with_kafka};
 use crate::faults::Moments;
-use crate::support::{Open, clean_up, topic, unique};
 
 const PLAIN: &str = "  partitions: 1\n  replication_factor: 1";
 
@@ -222,10 +222,14 @@ fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
     let names: Vec<String> = (0..300).map(|index| format!("t{index:03}")).collect();
     let models: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), PLAIN)).collect();
     let mut blocked = 0;
+    let drain = Drain::start(crate::estate::service("STREAMT_TEST_KAFKA"));
     for round in 0..4 {
         let estate = Estate::new("killed");
         estate.declare(&models);
         let root = estate.root();
+        let project = std::fs::read_to_string(root.join("stream_project.yml")).expect("a project");
+        let project = project.replace(&crate::estate::service("STREAMT_TEST_KAFKA"), &drain.address);
+        std::fs::write(root.join("stream_project.yml"), project).expect("written");
         let mut apply = streamt(root, &["apply"]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");
         let control = root.join(".streamt/state/default.control.jsonl");
         // From the durable intent on: earlier nothing is at stake.
@@ -244,6 +248,8 @@ fn an_apply_killed_at_a_random_moment_is_recovered_by_the_runbook() {
         blocked += 1;
         let refused = streamt(root, &["plan"]).output().expect("runs");
         assert_eq!(json(&refused)["errors"][0]["code"], "E419_STATE_RECOVERY_REQUIRED");
+        drain.answered();
+        seen_by_the_broker(&estate);
         let settled = live(&estate, &names);
         let planned = run(root, &["state", "recovery-plan", "--resolution", "observed", "--out", "r.json"]);
         let review = run(root, &["review", "r.json"]);
@@ -268,25 +274,19 @@ fn sorted(mut names: Vec<&str>) -> Vec<&str> {
     names
 }
 
-/// What exists, by physical name, once the broker is done with what it was asked.
+/// What exists, by physical name.
 fn live(estate: &Estate, names: &[String]) -> BTreeMap<String, u32> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let read = || -> BTreeMap<String, u32> {
-        estate.live(&names).into_values().map(|topic| (topic.name, topic.partitions.unwrap_or(0))).collect()
-    };
-    // The broker goes on with the request that a killed apply had sent. Its controller works in order: when a topic asked for
-    // later is there, and then nothing moved for a while, it is done.
-    let marker = unique("marker");
-    with_kafka(async |kafka, ctx| kafka.create_topics(ctx, &Open, &[topic(&marker, 1, &[])]).await);
-    blocking(clean_up([marker]));
-    let (mut seen, mut same) = (read(), 0);
-    while same < 6 {
-        std::thread::sleep(Duration::from_millis(500));
-        let next = read();
-        same = if next == seen { same + 1 } else { 0 };
-        seen = next;
+    estate.live(&names).into_values().map(|topic| (topic.name, topic.partitions.unwrap_or(0))).collect()
+}
+
+/// A broker answers a create before its own view of the cluster has it. That view follows one log: what was made before a topic
+/// that is visible is visible.
+fn seen_by_the_broker(estate: &Estate) {
+    create(&estate.topic("barrier"), 1);
+    while estate.live(&["barrier"]).is_empty() {
+        std::thread::sleep(Duration::from_millis(20));
     }
-    seen
 }
 
 /// REC-008, REC-012, REC-023, REC-032, REC-069: an intent without a started action, the confirmations, and an edited file.

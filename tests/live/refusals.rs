@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use krafka::admin::{AclBinding, AclOperation, AclPatternType, AclPermissionType, AclResourceType, CreateAclsOptions};
 
 use crate::cli::{ORDERS, service, workspace};
+use crate::faults::{Fault, Order, Proxy, Request, every};
 use crate::harness::Workspace;
 use crate::support::{topic, unique};
 
@@ -185,4 +186,33 @@ fn eventually<T>(mut act: impl FnMut() -> T, good: impl Fn(&T) -> bool) -> T {
         }
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
+}
+
+/// A read that fails in no known way: `diff` has a code of its own for it, and nothing is taken for absent. The broker's answer is
+/// changed on its way.
+#[test]
+fn a_broker_that_meets_an_error_of_its_own_is_told_by_every_reader() {
+    const DESCRIBE_CONFIGS: i16 = 32;
+    let (workspace, _) = workspace("brokererror", ORDERS);
+    workspace.run("apply").exits(0);
+    let proxy = Proxy::kafka(&Order::default(), &service("STREAMT_TEST_KAFKA"));
+    let asked = |request: &Request| request.bytes.get(4..6) == Some(&DESCRIBE_CONFIGS.to_be_bytes()[..]);
+    // Length, correlation id, tags, throttle time, count of results: then the first result's error code, here UNKNOWN_SERVER_ERROR.
+    let failed = Fault::edit(|mut answer| {
+        answer[14..16].copy_from_slice(&(-1_i16).to_be_bytes());
+        answer
+    });
+    let hit = proxy.rule(every(asked), failed);
+    crate::cli::edit(&workspace, &service("STREAMT_TEST_KAFKA"), proxy.address());
+    for (command, code) in [
+        ("diff", "E523_DIFF_OBSERVATION_FAILED"),
+        ("plan --out plan.json", "E407_DEPLOY_ERROR"),
+        ("apply", "E407_DEPLOY_ERROR"),
+    ] {
+        let run = workspace.run(&format!("{command} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, code, "{command}: {}", run.stdout);
+    }
+    assert!(hit.count() >= 3 && !workspace.path("plan.json").exists());
+    let state = workspace.run("state status -o json").exits(0).json();
+    assert_eq!(state["data"]["operation_status"]["status"], "clear");
 }

@@ -2,12 +2,14 @@
 //! comes: real servers, the built binary, and a proxy on every link.
 
 mod conflicts;
+mod contender;
 mod journal;
 mod lock;
 mod moments;
 mod outcomes;
 mod release;
 mod restart;
+mod secrets;
 mod server;
 mod signals;
 mod site;
