@@ -1,12 +1,11 @@
 //! Streams, envelope, quiet, colour, exit codes: what holds for every command.
 
 use std::io::Read;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::harness::{Workspace, snapshot};
+use crate::harness::{Run, Workspace, snapshot};
 
 #[test]
 fn version_is_text_or_an_envelope_of_our_own() {
@@ -104,19 +103,23 @@ fn help_goes_to_stdout_and_names_every_command() {
     assert!(!run.stdout.contains("  man"), "{}", run.stdout);
 }
 
-/// Generous for a loaded machine: it fails when a runtime or a file is opened before the arguments are read.
+/// A runtime needs descriptors of its own: with one left it cannot start, and what needs none still answers.
 #[test]
-fn version_answers_at_once() {
-    let workspace = Workspace::new();
-    let fastest = (0..10)
-        .map(|_| {
-            let start = Instant::now();
-            workspace.run("--version").exits(0);
-            start.elapsed()
-        })
-        .min()
-        .unwrap();
-    assert!(fastest < Duration::from_millis(50), "{fastest:?}");
+fn what_needs_no_project_answers_without_a_runtime() {
+    let workspace = Workspace::project(
+        "project: {name: p}\nruntime: {kafka: {bootstrap_servers: '127.0.0.1:1'}}\nmodels: [{name: m}]\n",
+    );
+    let with_one_descriptor = |line: &str| {
+        let script = format!("ulimit -n 4; exec '{}' {line}", env!("CARGO_BIN_EXE_streamt"));
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]).current_dir(workspace.root()).stdin(Stdio::null());
+        Run::of(line, command.output().unwrap())
+    };
+    for line in ["--version", "version", "--help", "explain E101", "completion bash"] {
+        assert!(!with_one_descriptor(line).exits(0).stdout.is_empty(), "{line}");
+    }
+    let online = with_one_descriptor("plan -o json").exits(1);
+    assert_eq!(online.errors()[0].0, "E901_INTERNAL", "the limit must be felt: {}", online.stdout);
 }
 
 #[test]
