@@ -36,12 +36,12 @@ fn lost(site: &Site, run: Run, sent: usize) {
 #[test]
 fn a_lock_lost_while_a_request_is_in_flight_ends_the_apply_without_waiting_for_its_answer() {
     on_each_major(|admin| {
-        // 600 creates are three groups; the second of them is in flight.
-        let site = Site::new(admin, 600);
+        // The second of three schemas is in flight.
+        let site = Site::with_schemas(admin, 3);
         let gate = Gate::default();
-        let flight = site.kafka.rule(nth(2, changes), Fault::Hold(gate.clone()));
+        let flight = site.registry.rule(nth(2, changes), Fault::Hold(gate.clone()));
         let child = site.start("apply -o json");
-        assert!(flight.hit(LONG), "a second group");
+        assert!(flight.hit(LONG), "a second action");
         let steps = || {
             site.order.records().iter().filter(|record| record.proxy == "postgres" && record.what == "COMMIT").count()
         };
@@ -154,9 +154,9 @@ fn a_lock_lost_before_the_intent_leaves_nothing_behind() {
 #[test]
 fn a_process_that_slept_through_its_lease_sends_nothing_when_it_wakes() {
     on_each_major(|admin| {
-        let site = Site::new(admin, 600);
+        let site = Site::with_schemas(admin, 3);
         let gate = Gate::default();
-        let flight = site.kafka.rule(first(changes), Fault::HoldAnswer(gate.clone()));
+        let flight = site.registry.rule(first(changes), Fault::HoldAnswer(gate.clone()));
         let child = site.start("apply -o json");
         assert!(flight.hit(LONG));
         let signal = |signal: &str| {

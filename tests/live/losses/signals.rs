@@ -21,9 +21,9 @@ const SIGNALS: [(&str, i32); 2] = [("-INT", 130), ("-TERM", 143)];
 fn the_first_signal_lets_the_action_in_flight_end_and_marks_the_operation() {
     on_each_major(|admin| {
         for (signal, exit) in SIGNALS {
-            let site = Site::new(admin, 300);
+            let site = Site::with_schemas(admin, 2);
             let gate = Gate::default();
-            let flight = site.kafka.rule(first(|request| request.mutates), Fault::HoldAnswer(gate.clone()));
+            let flight = site.registry.rule(first(|request| request.mutates), Fault::HoldAnswer(gate.clone()));
             let mut child = site.start("apply -o json");
             assert!(flight.hit(LONG));
             send(&child, signal);
@@ -36,7 +36,7 @@ fn the_first_signal_lets_the_action_in_flight_end_and_marks_the_operation() {
             let data = run.json()["data"].clone();
             assert_eq!(
                 (&data["committed"], data["not_started"].as_array().map(Vec::len)),
-                (&false.into(), Some(44)),
+                (&false.into(), Some(3)),
                 "{data}"
             );
             let status = site.status()["operation_status"].clone();
@@ -44,7 +44,7 @@ fn the_first_signal_lets_the_action_in_flight_end_and_marks_the_operation() {
                 (text(&status["status"]), text(&status["failure_code"])),
                 ("recovery_required".into(), "operation_interrupted".into())
             );
-            assert_eq!((site.changes().len(), site.holders()), (1, 0), "no second group, and the lock is given back");
+            assert_eq!((site.changes().len(), site.holders()), (1, 0), "no second action, and the lock is given back");
             assert_eq!(code(&site.apply().exits(1)), "E419_STATE_RECOVERY_REQUIRED");
         }
     });

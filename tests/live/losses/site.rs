@@ -18,6 +18,7 @@ pub struct Site {
     pub order: Order,
     pub db: Arc<Proxy>,
     pub kafka: Arc<Proxy>,
+    pub registry: Arc<Proxy>,
     pub workspace: Workspace,
     pub schema: String,
     pub writer: String,
@@ -59,20 +60,34 @@ pub fn sql(admin: &str, statement: &str) -> Vec<Vec<String>> {
 impl Site {
     /// `topics` topics, each an action; created as one group.
     pub fn new(admin: &str, topics: usize) -> Self {
+        Self::of(admin, topics, false)
+    }
+
+    /// A topic and a schema for each model: as many actions that stand alone, and then the topics as one group.
+    pub fn with_schemas(admin: &str, models: usize) -> Self {
+        Self::of(admin, models, true)
+    }
+
+    fn of(admin: &str, topics: usize, schemas: bool) -> Self {
         let order = Order::default();
         let db = Arc::new(Proxy::postgres(&order, admin));
         let kafka = Arc::new(Proxy::kafka(&order, &variable("STREAMT_TEST_KAFKA")));
+        let registry = Arc::new(Proxy::http(&order, &variable("STREAMT_TEST_REGISTRY")));
         let id = uuid::Uuid::new_v4().simple().to_string();
         let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("loss-{id}"));
-        let models: String = (0..topics)
-            .map(|i| {
-                format!("  - {{name: m{i}, description: d, topic: {{name: {project}.t{i}, partitions: 1, replication_factor: 1}}}}\n")
-            })
-            .collect();
+        let model = |i: usize| {
+            let schema = match schemas {
+                true => format!(", schema: {{subject: {project}.t{i}-value, format: avro, definition: '\"string\"'}}"),
+                false => String::new(),
+            };
+            let topic = format!("topic: {{name: {project}.t{i}, partitions: 1, replication_factor: 1}}");
+            format!("  - {{name: m{i}, description: d, {topic}{schema}}}\n")
+        };
+        let models: String = (0..topics).map(model).collect();
         let yaml = format!(
             "apiVersion: streamt.dev/v1alpha1
 project: {{name: {project}}}
-runtime: {{kafka: {{bootstrap_servers: \"{}\"}}}}
+runtime: {{kafka: {{bootstrap_servers: \"{}\"}}, schema_registry: {{url: \"{}\"}}}}
 deployment_state:
   backend: postgres
   namespace: losses
@@ -80,13 +95,15 @@ deployment_state:
   postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {schema}}}
 models:
 {models}",
-            kafka.address()
+            kafka.address(),
+            registry.url()
         );
         sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{PASSWORD}'"));
         let (_, rest) = admin.split_once('@').expect("a user");
         let writer_dsn = db.dsn(&format!("postgresql://{writer}:{PASSWORD}@{rest}"));
         let workspace = Workspace::project(&yaml).variable("OWNER_DSN", admin).variable("WRITER_DSN", &writer_dsn);
-        let site = Self { order, db, kafka, workspace, schema, writer, project, admin: admin.to_owned(), topics };
+        let site =
+            Self { order, db, kafka, registry, workspace, schema, writer, project, admin: admin.to_owned(), topics };
         let line = format!(
             "state init --writer-role {} --confirm-project {1} --confirm-env default \
              --confirm-address streamt-state://losses/{1}/default -o json",
@@ -141,9 +158,9 @@ models:
         (text(&status["operation_status"]["status"]), status["state_serial"].as_u64().expect("a serial"))
     }
 
-    /// What changed something at Kafka, in order.
+    /// What changed something at a provider, in order.
     pub fn changes(&self) -> Vec<Record> {
-        self.order.mutations().into_iter().filter(|record| record.proxy == "kafka").collect()
+        self.order.mutations().into_iter().filter(|record| record.proxy != "postgres").collect()
     }
 }
 
@@ -159,7 +176,7 @@ pub fn code(run: &Run) -> String {
 impl Drop for Site {
     fn drop(&mut self) {
         let names: Vec<String> = (0..self.topics).map(|index| format!("{}.t{index}", self.project)).collect();
-        crate::estate::blocking(clean_up(names));
+        let _ = std::panic::catch_unwind(|| crate::estate::blocking(clean_up(names)));
         let drop = "DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}";
         // A test that failed may have left a session behind.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.sql(drop)));
