@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -44,11 +45,13 @@ pub struct Written {
 pub fn render(compiled: &Compiled) -> Result<Vec<OutputFile>, Diagnostics> {
     let mut renderer = Renderer { files: Vec::new(), findings: Diagnostics::new() };
     let artifacts = &compiled.artifacts;
-    for schema in &artifacts.schemas {
-        renderer.shown("schemas", &schema.subject, serde_json::to_value(schema));
+    let schemas: Vec<_> = artifacts.schemas.par_iter().map(|schema| pretty(serde_json::to_value(schema))).collect();
+    for (schema, text) in artifacts.schemas.iter().zip(schemas) {
+        renderer.text("schemas", &schema.subject, text);
     }
-    for topic in &artifacts.topics {
-        renderer.json("topics", &topic.name, topic);
+    let topics: Vec<_> = artifacts.topics.par_iter().map(hidden).collect();
+    for (topic, text) in artifacts.topics.iter().zip(topics) {
+        renderer.text("topics", &topic.name, text);
     }
     for job in artifacts.flink_jobs.iter().chain(&artifacts.test_jobs) {
         renderer.json("flink", &job.name, job);
@@ -70,6 +73,21 @@ pub fn render(compiled: &Compiled) -> Result<Vec<OutputFile>, Diagnostics> {
     Ok(renderer.files)
 }
 
+/// As JSON for people, with a final newline.
+fn pretty(value: serde_json::Result<Value>) -> serde_json::Result<Vec<u8>> {
+    let mut content = serde_json::to_vec_pretty(&value?)?;
+    content.push(b'\n');
+    Ok(content)
+}
+
+/// [`pretty`], the values of sensitive keys hidden.
+fn hidden<T: Serialize>(artifact: &T) -> serde_json::Result<Vec<u8>> {
+    pretty(serde_json::to_value(artifact).map(|mut value| {
+        redact_keys(&mut value);
+        value
+    }))
+}
+
 struct Renderer {
     files: Vec<OutputFile>,
     findings: Diagnostics,
@@ -77,19 +95,12 @@ struct Renderer {
 
 impl Renderer {
     fn json<T: Serialize>(&mut self, folder: &str, name: &str, artifact: &T) {
-        let value = serde_json::to_value(artifact).map(|mut value| {
-            redact_keys(&mut value);
-            value
-        });
-        self.shown(folder, name, value);
+        self.text(folder, name, hidden(artifact));
     }
 
-    fn shown(&mut self, folder: &str, name: &str, value: serde_json::Result<Value>) {
-        match value.and_then(|value| serde_json::to_vec_pretty(&value)) {
-            Ok(mut content) => {
-                content.push(b'\n');
-                self.push(folder, name, "json", content);
-            }
+    fn text(&mut self, folder: &str, name: &str, text: serde_json::Result<Vec<u8>>) {
+        match text {
+            Ok(content) => self.push(folder, name, "json", content),
             Err(_) => self.refuse(name, "cannot be written as JSON"),
         }
     }

@@ -23,6 +23,8 @@ pub mod unique;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::codes::{Code, Diagnostic, Diagnostics, Location};
@@ -239,24 +241,33 @@ fn seal(
     artifacts: &Artifacts,
     topics_of_tests: &BTreeMap<String, usize>,
 ) -> Result<(Vec<DesiredResource>, Checksum), CanonicalError> {
+    let (resources, checksum) = rayon::join(
+        || resources(project, artifacts, topics_of_tests),
+        || Manifest::of(project, dag, artifacts).checksum(),
+    );
+    Ok((resources?, checksum?))
+}
+
+/// The checksums of many artifacts, on every core.
+fn checksums<T: Serialize + Sync>(artifacts: &[T]) -> Result<Vec<Checksum>, CanonicalError> {
+    artifacts.par_iter().map(Checksum::of).collect()
+}
+
+fn resources(
+    project: &Project,
+    artifacts: &Artifacts,
+    topics_of_tests: &BTreeMap<String, usize>,
+) -> Result<Vec<DesiredResource>, CanonicalError> {
     let mut list = Resources { names: resolve::Names::of(project), resources: Vec::new() };
-    for schema in &artifacts.schemas {
-        list.add(Kind::Schema, &schema.subject, "schema", &schema.ownership, Checksum::of(schema)?);
+    for (schema, checksum) in artifacts.schemas.iter().zip(checksums(&artifacts.schemas)?) {
+        list.add(Kind::Schema, &schema.subject, "schema", &schema.ownership, checksum);
     }
-    for topic in &artifacts.topics {
+    for (topic, checksum) in artifacts.topics.iter().zip(checksums(&artifacts.topics)?) {
         match topics_of_tests.get(&topic.name) {
-            None => list.add(Kind::Topic, &topic.name, "topic", &topic.ownership, Checksum::of(topic)?),
+            None => list.add(Kind::Topic, &topic.name, "topic", &topic.ownership, checksum),
             Some(&test) => {
                 let origin = project.tests.get(test).map(|test| &test.origin);
-                list.push(
-                    Kind::Topic,
-                    &topic.name,
-                    &topic.name,
-                    topic.ownership.mode,
-                    Checksum::of(topic)?,
-                    origin,
-                    "",
-                );
+                list.push(Kind::Topic, &topic.name, &topic.name, topic.ownership.mode, checksum, origin, "");
             }
         }
     }
@@ -269,7 +280,7 @@ fn seal(
     }
     let mut resources = list.resources;
     resources.sort_by(|a, b| (a.kind, &a.physical_name).cmp(&(b.kind, &b.physical_name)));
-    Ok((resources, Manifest::of(project, dag, artifacts).checksum()?))
+    Ok(resources)
 }
 
 struct Resources<'a> {
