@@ -7,7 +7,6 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 
 use super::context::Context;
 use super::diagnostic;
-use super::doc::Doc;
 use super::envelope::Envelope;
 use super::outcome::{CmdResult, exit};
 
@@ -37,14 +36,17 @@ static NONE: Diagnostics = Diagnostics::new();
 
 /// Warnings first, so that an error is the last thing on the screen.
 fn findings(context: &Context, errors: &Diagnostics, warnings: &Diagnostics) {
-    let mut doc = Doc::new();
-    for warning in warnings.iter() {
-        doc.append(diagnostic::render(warning, false));
+    let warnings = warnings.iter().map(|warning| (warning, false));
+    let errors = errors.iter().map(|error| (error, !context.quiet));
+    let mut stderr = io::BufWriter::new(io::stderr().lock());
+    // One at a time: there may be thousands. A closed stderr is nobody's loss.
+    for (finding, whole) in warnings.chain(errors) {
+        let text = diagnostic::render(finding, whole).render(context.stderr.colour);
+        if stderr.write_all(text.as_bytes()).is_err() {
+            return;
+        }
     }
-    for error in errors.iter() {
-        doc.append(diagnostic::render(error, !context.quiet));
-    }
-    write_stderr(&doc.render(context.stderr.colour));
+    let _ = stderr.flush();
 }
 
 /// A closed stderr is nobody's loss: there is no one left to tell.

@@ -47,8 +47,8 @@ pub fn open(context: &Context, args: &ProjectArgs) -> Result<Opened, Failure> {
 pub fn checked(opened: Opened) -> Result<(Arc<Compiled>, Diagnostics), Failure> {
     let mut warnings = validated(opened.warnings, &opened.project)?;
     match compiler::compile(opened.project) {
-        Ok(compiled) => {
-            merge(&mut warnings, compiled.warnings.iter().cloned());
+        Ok(mut compiled) => {
+            merge(&mut warnings, std::mem::take(&mut compiled.warnings));
             Ok((Arc::new(compiled), warnings))
         }
         Err(findings) => Err(Failure::from(findings).warn(warnings)),

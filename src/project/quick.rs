@@ -14,10 +14,19 @@ const MAX_KEY: usize = 500;
 
 /// The tree of a text in the plain subset of YAML; none for any other.
 pub fn read(text: &str) -> Option<Node> {
-    if !text.chars().all(is_ordinary) {
+    let bytes = text.as_bytes();
+    let ascii = text.is_ascii();
+    let ordinary = match ascii {
+        // In blocks, so that many bytes are looked at at once.
+        true => {
+            bytes.chunks(64).all(|block| block.iter().fold(true, |all, byte| all & matches!(byte, b'\n' | b' '..=b'~')))
+        }
+        false => text.chars().all(is_ordinary),
+    };
+    if !ordinary {
         return None;
     }
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, line: 1, start: 0, ended: false, depth: 0 };
+    let mut reader = Reader { text, bytes, ascii, at: 0, line: 1, start: 0, ended: false, depth: 0 };
     reader.significant(0)?;
     if reader.ended || reader.indent() != 0 {
         return None;
@@ -38,6 +47,8 @@ fn is_ordinary(c: char) -> bool {
 struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
+    /// Bytes are characters.
+    ascii: bool,
     at: usize,
     line: u32,
     /// Where the current line begins.
@@ -73,8 +84,10 @@ impl Reader<'_> {
 
     /// Line and column, from 1, in characters.
     fn place(&self) -> (u32, u32) {
-        let before = &self.bytes[self.start..self.at];
-        let characters = before.iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        let characters = match self.ascii {
+            true => self.at - self.start,
+            false => self.bytes[self.start..self.at].iter().filter(|byte| **byte & 0xc0 != 0x80).count(),
+        };
         (self.line, characters as u32 + 1)
     }
 

@@ -20,7 +20,7 @@ pub struct Recent(Mutex<VecDeque<(usize, Arc<Node>)>>);
 
 impl Recent {
     /// Bytes of text whose trees are kept; of a larger file the last one alone.
-    const TEXT: usize = 1 << 18;
+    const TEXT: usize = 1 << 16;
 
     fn keep(&self, text: usize, tree: &Arc<Node>) {
         let mut kept = lock(&self.0);
@@ -45,7 +45,8 @@ pub struct Source {
     recent: Arc<Recent>,
     /// Where each line begins.
     starts: OnceLock<Vec<usize>>,
-    /// Sorted (line, holds a secret) of every key and value; of every line where the YAML is broken.
+    /// The lines, sorted, from which on what is written holds a secret, or no more. A line belongs to the keys and values that
+    /// begin on it, else to the last before it; where the YAML is broken, to itself.
     guards: OnceLock<Vec<(u32, bool)>>,
 }
 
@@ -120,13 +121,12 @@ impl Source {
                 let mut guards = Vec::new();
                 collect_guards(&tree, false, true, &mut guards);
                 guards.sort_unstable();
-                guards
+                turns(&guards)
             }
-            None => self.guards_by_text(),
+            None => turns(&self.guards_by_text()),
         });
         let after = guards.partition_point(|(at, _)| *at <= line);
-        let Some((own, _)) = after.checked_sub(1).map(|last| guards[last]) else { return false };
-        guards[..after].iter().rev().take_while(|(at, _)| *at == own).any(|(_, secret)| *secret)
+        after.checked_sub(1).is_some_and(|last| guards[last].1)
     }
 
     /// Without a tree: everything since the last key of the first column is judged together.
@@ -141,6 +141,20 @@ impl Source {
         });
         (1..).zip(judged).collect()
     }
+}
+
+/// From sorted (line, holds a secret) to the lines where that changes.
+fn turns(guards: &[(u32, bool)]) -> Vec<(u32, bool)> {
+    let mut turns = Vec::new();
+    let mut before = false;
+    for line in guards.chunk_by(|(a, _), (b, _)| a == b) {
+        let secret = line.iter().any(|(_, secret)| *secret);
+        if secret != before {
+            turns.extend(line.first().map(|(at, _)| (*at, secret)));
+            before = secret;
+        }
+    }
+    turns
 }
 
 fn collect_guards(node: &Node, secret: bool, root: bool, guards: &mut Vec<(u32, bool)>) {

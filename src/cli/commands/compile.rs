@@ -137,6 +137,8 @@ pub fn run(context: &Context, args: &CompileArgs) -> CmdResult {
         manifest_checksum: compiled.manifest_checksum.to_string(),
         differing_files: differing.clone(),
     };
+    // Before the data is laid out as text and JSON: a large project need not stand beside both.
+    drop(compiled);
     let outcome = Outcome::new(&data, text(args, &data, &directory.display().to_string())).warn(warnings);
     match differing {
         Some(names) if !names.is_empty() => Err(outcome.fail(files::outdated(&directory, &names))),
