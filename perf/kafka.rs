@@ -9,7 +9,9 @@ use crate::Failure;
 
 const CHUNK: usize = 500;
 /// After a delete the broker removes logs in the background; what is measured next must not pay for it.
-const SETTLED: Duration = Duration::from_secs(5);
+const SETTLED: Duration = Duration::from_secs(8);
+/// Looks after a deletion.
+const DELETIONS: usize = 60;
 
 fn run<F: Future<Output = Result<(), Failure>>>(work: F) -> Result<(), Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
@@ -72,19 +74,25 @@ pub fn create(servers: &str, prefix: &str, count: &str, led: bool) -> Result<(),
     })
 }
 
-/// Deletes every topic with the prefix.
+/// Deletes every topic with the prefix, and looks until none is left: a broker may be busy with the deletion before.
 pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
     run(async {
         let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
-        let mut names = admin.list_topics(Default::default()).await?;
-        names.retain(|name| name.starts_with(prefix));
-        if names.is_empty() {
-            return Ok(());
+        let mut deleted = false;
+        for _ in 0..DELETIONS {
+            let mut names = admin.list_topics(Default::default()).await?;
+            names.retain(|name| name.starts_with(prefix));
+            if names.is_empty() {
+                if deleted {
+                    tokio::time::sleep(SETTLED).await;
+                }
+                return Ok(());
+            }
+            // What was deleted meanwhile is unknown by now: the next look tells.
+            let _ = admin.delete_topics(&names, Default::default()).await;
+            deleted = true;
+            tokio::time::sleep(Duration::from_millis(500)).await;
         }
-        for outcome in admin.delete_topics(&names, Default::default()).await?.into_values() {
-            outcome?;
-        }
-        tokio::time::sleep(SETTLED).await;
-        Ok(())
+        Err(format!("topics with the prefix {prefix} cannot be deleted").into())
     })
 }
