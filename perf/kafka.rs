@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use krafka::Kafka;
-use krafka::admin::{ConfigResource, NewTopic};
+use krafka::admin::{AdminClient, ConfigResource, NewTopic};
 
 use crate::Failure;
 
 const CHUNK: usize = 500;
 /// After a delete the broker removes logs in the background; what is measured next must not pay for it.
-const SETTLED: Duration = Duration::from_secs(8);
+const SETTLED: Duration = Duration::from_secs(2);
 /// Looks after a deletion.
 const DELETIONS: usize = 60;
+/// Looks for a topic that marks the end of what came before.
+const LOOKS: usize = 600;
 
 fn run<F: Future<Output = Result<(), Failure>>>(work: F) -> Result<(), Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
@@ -83,10 +85,7 @@ pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
             let mut names = admin.list_topics(Default::default()).await?;
             names.retain(|name| name.starts_with(prefix));
             if names.is_empty() {
-                if deleted {
-                    tokio::time::sleep(SETTLED).await;
-                }
-                return Ok(());
+                return if deleted { settled(&admin, prefix).await } else { Ok(()) };
             }
             // What was deleted meanwhile is unknown by now: the next look tells.
             let _ = admin.delete_topics(&names, Default::default()).await;
@@ -95,4 +94,26 @@ pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
         }
         Err(format!("topics with the prefix {prefix} cannot be deleted").into())
     })
+}
+
+/// Waits until the broker has caught up with its controller: it shows a new topic only after the files of every change before
+/// were made or removed, and what is measured next must not pay for them.
+async fn settled(admin: &AdminClient, prefix: &str) -> Result<(), Failure> {
+    let marker = format!("{}settled", prefix.replace('.', "-"));
+    for outcome in admin.create_topics([NewTopic::new(marker.as_str(), 1, 1)?], Default::default()).await?.into_values()
+    {
+        outcome?;
+    }
+    let mut shown = false;
+    for _ in 0..LOOKS {
+        let described = admin.describe_topics([marker.as_str()], Default::default()).await?;
+        shown = described.into_values().any(|topic| topic.is_ok_and(|topic| !topic.partitions.is_empty()));
+        if shown {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    let _ = admin.delete_topics([marker.as_str()], Default::default()).await;
+    tokio::time::sleep(SETTLED).await;
+    if shown { Ok(()) } else { Err("the broker is busy: it does not show a new topic in two minutes".into()) }
 }
