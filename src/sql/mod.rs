@@ -1,10 +1,14 @@
 //! Flink SQL as users write it in a model: tokens with byte offsets, the template calls `source()` and `ref()`, an outline of
-//! the query, and type texts. Pure and total: any text gives an answer or a [`SqlError`] with its place, never a panic, in time
-//! linear in the text. Whether Flink accepts the SQL stays Flink's business; the tree of a full parser is built on these
-//! layers, never under them.
+//! the query, its tree, what it gives and needs, and type texts. Pure and total: any text gives an answer or an error with its
+//! place, never a panic, in bounded time. Whether Flink accepts the SQL stays Flink's business; the tree is built on tokens and
+//! outline, never under them, so that references, masks and job texts do not depend on it.
 
+pub mod analysis;
+pub mod ast;
 pub mod lex;
 pub mod outline;
+pub mod parse;
+pub mod runner;
 pub mod types;
 
 use crate::codes::Code;
@@ -47,3 +51,8 @@ impl SqlError {
         Self { kind: SqlErrorKind::Statement, offset: span.start, width: span.len(), message: message.into() }
     }
 }
+
+#[cfg(test)]
+mod corpus_tests;
+#[cfg(test)]
+mod fuzz_tests;

@@ -1,5 +1,7 @@
 //! Type texts: the column types that users write.
 
+use std::fmt;
+
 use super::lex::{Token, TokenKind, tokenize};
 
 /// A Flink SQL type. `Unknown` is a type that this tool cannot name; it is never compared.
@@ -36,6 +38,49 @@ pub enum SqlType {
     Unknown,
 }
 
+/// As DDL of Flink spells it; an unknown type is written as STRING.
+impl fmt::Display for SqlType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Char(length) => write!(f, "CHAR({length})"),
+            Self::String | Self::Unknown => f.write_str("STRING"),
+            Self::Varchar(length) => write!(f, "VARCHAR({length})"),
+            Self::Binary(length) => write!(f, "BINARY({length})"),
+            Self::Varbinary(length) => write!(f, "VARBINARY({length})"),
+            Self::Bytes => f.write_str("BYTES"),
+            Self::Boolean => f.write_str("BOOLEAN"),
+            Self::TinyInt => f.write_str("TINYINT"),
+            Self::SmallInt => f.write_str("SMALLINT"),
+            Self::Int => f.write_str("INT"),
+            Self::BigInt => f.write_str("BIGINT"),
+            Self::Float => f.write_str("FLOAT"),
+            Self::Double => f.write_str("DOUBLE"),
+            Self::Decimal { precision, scale } => write!(f, "DECIMAL({precision}, {scale})"),
+            Self::Date => f.write_str("DATE"),
+            Self::Time(precision) => write!(f, "TIME({precision})"),
+            Self::Timestamp(precision) => write!(f, "TIMESTAMP({precision})"),
+            Self::TimestampLtz(precision) => write!(f, "TIMESTAMP_LTZ({precision})"),
+            Self::Array(element) => write!(f, "ARRAY<{element}>"),
+            Self::Map(key, value) => write!(f, "MAP<{key}, {value}>"),
+            Self::Multiset(element) => write!(f, "MULTISET<{element}>"),
+            Self::Row(fields) => {
+                f.write_str("ROW<")?;
+                for (index, (name, data_type)) in fields.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { ", " };
+                    write!(f, "{separator}{} {data_type}", quoted(name))?;
+                }
+                f.write_str(">")
+            }
+            Self::Variant => f.write_str("VARIANT"),
+        }
+    }
+}
+
+/// A name in back-quotes.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// Why a text names no column type of Flink; `offset` in bytes.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
@@ -51,8 +96,8 @@ const MAX_DEPTH: usize = 64;
 /// DATETIME) are read; `TIMESTAMP WITH TIME ZONE`, INTERVAL, NUMBER, STRUCT and JSON are no column types.
 pub fn parse_type(text: &str) -> Result<SqlType, TypeError> {
     let tokens = tokenize(text).map_err(|error| TypeError { offset: error.offset, message: error.message })?;
-    let tokens = tokens.into_iter().filter(|token| !token.is_trivia()).collect();
-    let mut parser = Parser { text, tokens, next: 0 };
+    let tokens: Vec<Token> = tokens.into_iter().filter(|token| !token.is_trivia()).collect();
+    let mut parser = Parser { text, tokens: &tokens, next: 0, synonyms: true };
     let data_type = parser.data_type(0)?;
     match parser.peek() {
         None => Ok(data_type),
@@ -60,11 +105,23 @@ pub fn parse_type(text: &str) -> Result<SqlType, TypeError> {
     }
 }
 
+/// Reads a type that begins at a token, as Flink itself spells it; the index of the token behind it.
+pub(super) fn type_at(text: &str, tokens: &[Token], start: usize) -> Result<(SqlType, usize), TypeError> {
+    let mut parser = Parser { text, tokens, next: start, synonyms: false };
+    let data_type = parser.data_type(0)?;
+    Ok((data_type, parser.next))
+}
+
 struct Parser<'a> {
     text: &'a str,
-    tokens: Vec<Token>,
+    tokens: &'a [Token],
     next: usize,
+    /// Whether the words that generated DDL translates are types.
+    synonyms: bool,
 }
+
+/// Types that Flink does not know by these words.
+const SYNONYMS: [&str; 4] = ["TEXT", "LONG", "BOOL", "DATETIME"];
 
 impl Parser<'_> {
     fn peek(&self) -> Option<Token> {
@@ -122,6 +179,9 @@ impl Parser<'_> {
             return Err(self.error("a type name is missing"));
         };
         let name = token.span.of(self.text).to_ascii_uppercase();
+        if !self.synonyms && SYNONYMS.contains(&name.as_str()) {
+            return Err(self.error(format!("`{}` is no type of Flink SQL", token.span.of(self.text))));
+        }
         self.next += 1;
         Ok(match name.as_str() {
             "STRING" | "TEXT" => SqlType::String,

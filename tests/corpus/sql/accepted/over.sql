@@ -1,0 +1,9 @@
+SELECT order_id, SUM(amount) OVER (PARTITION BY customer_id ORDER BY ts RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW) AS s FROM orders;
+SELECT order_id, COUNT(*) OVER (PARTITION BY customer_id ORDER BY ts ROWS BETWEEN 10 PRECEDING AND CURRENT ROW) AS n FROM orders;
+SELECT order_id, AVG(amount) OVER w AS a, MAX(amount) OVER w AS m FROM orders WINDOW w AS (PARTITION BY customer_id ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW);
+SELECT order_id, LAG(amount, 1) OVER (PARTITION BY customer_id ORDER BY ts) AS l FROM orders;
+SELECT order_id, SUM(amount) OVER (ORDER BY pt) AS s FROM orders;
+SELECT order_id, ROW_NUMBER() OVER (PARTITION BY customer_id ORDER BY ts) AS rn FROM orders;
+SELECT order_id, FIRST_VALUE(product) OVER (PARTITION BY customer_id ORDER BY ts) AS f, LAST_VALUE(product) OVER (PARTITION BY customer_id ORDER BY ts) AS l FROM orders;
+SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY order_id ORDER BY pt ASC) AS rn FROM orders) WHERE rn = 1;
+SELECT order_id, SUM(amount) OVER (PARTITION BY customer_id ORDER BY ts RANGE UNBOUNDED PRECEDING) AS s FROM orders;

@@ -1,0 +1,5 @@
+SELECT * FROM orders MATCH_RECOGNIZE (PARTITION BY customer_id ORDER BY ts MEASURES A.amount AS first_amount, LAST(B.amount) AS last_amount ONE ROW PER MATCH AFTER MATCH SKIP PAST LAST ROW PATTERN (A B+ C) DEFINE B AS B.amount > A.amount, C AS C.amount < LAST(B.amount, 1)) AS m;
+SELECT m.a_id, m.n FROM orders MATCH_RECOGNIZE (PARTITION BY customer_id ORDER BY ts MEASURES A.order_id AS a_id, COUNT(B.order_id) AS n PATTERN (A B{2,4}? C?) WITHIN INTERVAL '1' HOUR DEFINE A AS A.quantity > 1, B AS B.quantity < 5) AS m;
+SELECT * FROM orders MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(A.ts) AS s, LAST(A.ts) AS e, AVG(A.amount) AS av AFTER MATCH SKIP TO NEXT ROW PATTERN (A+ B) DEFINE A AS AVG(A.amount) < 15) m;
+SELECT * FROM orders MATCH_RECOGNIZE (PARTITION BY product ORDER BY ts MEASURES MATCH_ROWTIME() AS rt, A.amount AS a AFTER MATCH SKIP TO LAST B PATTERN (A B* C) DEFINE B AS B.amount > 10, C AS C.amount > 20);
+SELECT * FROM orders MATCH_RECOGNIZE (PARTITION BY product ORDER BY ts MEASURES C.amount AS c AFTER MATCH SKIP TO FIRST C PATTERN (A (B) C) DEFINE A AS A.amount > 1, B AS B.amount > 2, C AS C.amount > LAST(A.amount)) AS t;
