@@ -2,6 +2,7 @@
 //! the [`Context`] of the process and returns a [`CmdResult`]; nothing below [`main`] prints. The output contract (streams,
 //! envelope, colour, exit codes, redaction, escaping) stands in this folder once, apart from the commands. Offline commands
 //! start no async runtime, and nothing is read before the arguments are understood.
+#![expect(clippy::disallowed_methods, reason = "measures how long a command took")]
 
 mod args;
 mod commands;
@@ -16,6 +17,7 @@ mod lineage;
 mod live;
 mod logging;
 mod outcome;
+mod output;
 mod panic;
 mod plan_view;
 mod progress;
@@ -31,6 +33,7 @@ mod usage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 
@@ -47,16 +50,23 @@ pub fn main() -> ExitCode {
     };
     let context = Context::read(&cli.global);
     logging::start(&context);
+    let begun = Instant::now();
     let (name, result) = match cli.command {
         None if cli.version => ("version", commands::version::run(&context)),
         None => ("streamt", Err(Failure::usage("a command is required").hint("streamt --help lists them"))),
-        Some(command) => (command.name(), panic::guard(context.verbose, || run(&context, command))),
+        Some(command) => {
+            tracing::info!(version = env!("CARGO_PKG_VERSION"), command = command.name(), "streamt");
+            (command.name(), panic::guard(context.verbose, || run(&context, command)))
+        }
     };
     let result = result.map_err(|failure| match failure.exit {
         outcome::exit::USAGE => failure.exit(usage::exit_code(&argv)),
         _ => failure,
     });
-    ExitCode::from(console::finish(&context, name, result))
+    let code = console::finish(&context, name, result);
+    let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+    tracing::info!(command = name, exit_code = code, ms, "ended");
+    ExitCode::from(code)
 }
 
 fn run(context: &Context, command: Command) -> CmdResult {

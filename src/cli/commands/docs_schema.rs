@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::cli::context::Context;
 use crate::cli::doc::Doc;
 use crate::cli::outcome::{CmdResult, Outcome};
-use crate::files::{self, Access};
+use crate::cli::output;
 use crate::project::schema::json_schema;
 
 /// Print the JSON Schema of the project files
@@ -26,7 +26,7 @@ pub fn run(context: &Context, args: &SchemaArgs) -> CmdResult {
         return Ok(Outcome::new(&schema, Doc::document(bytes)));
     };
     let path = context.directory.join(file);
-    files::replace(&path, bytes.as_bytes(), Access::Shared).map_err(|error| files::not_written(&path, &error))?;
+    output::write(&path, &bytes)?;
     let mut text = Doc::new();
     text.line(format!("JSON Schema written to {}", path.display()));
     Ok(Outcome::new(&json!({ "output_file": path.display().to_string() }), text))

@@ -9,9 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::doc::Doc;
 use crate::cli::lineage::{Direction, Graph, dot, mermaid, picture, tree};
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
+use crate::cli::output;
 use crate::cli::project;
 use crate::codes::{Code, Diagnostic};
-use crate::files::{self, Access};
 use crate::project::Project;
 
 const MAX_NODES: usize = 5_000;
@@ -88,8 +88,7 @@ pub fn run(context: &Context, args: &LineageArgs) -> CmdResult {
     let mut text = document(&opened.project, &graph, args.format);
     if let Some(file) = &args.output_file {
         let path = context.directory.join(file);
-        files::replace(&path, text.render(false).as_bytes(), Access::Shared)
-            .map_err(|error| files::not_written(&path, &error))?;
+        output::write(&path, &text.render(false))?;
         text = Doc::new();
         text.line(format!("Lineage written to {}", path.display()));
     }

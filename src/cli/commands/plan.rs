@@ -13,6 +13,7 @@ use crate::cli::context::Context;
 use crate::cli::gates;
 use crate::cli::live;
 use crate::cli::outcome::{self, CmdResult, Failure, Outcome, exit};
+use crate::cli::output;
 use crate::cli::plan_view::{Facts, View, markdown, render};
 use crate::cli::project;
 use crate::cli::shell;
@@ -20,7 +21,6 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
 use crate::compiler::environment_fingerprint;
-use crate::files::{self, Access};
 use crate::messages::operation::{PlanRequest, SavedPlan};
 use crate::planner::model::{OwnershipRequirement, SafetyBlocker, Verb};
 use crate::planner::payload::{PlanPayload, Summary};
@@ -108,6 +108,9 @@ pub fn run(context: &Context, args: &PlanArgs) -> CmdResult {
             return Err(Failure::usage(format!("{option} names a directory")).hint("Name a file"));
         }
     }
+    if let Some(path) = &summary_file {
+        output::check(path)?;
+    }
     let opened = project::open(context, &args.project)?;
     gates::connector_removals(&opened.project, args.offline || args.out.is_none())?;
     let (compiled, mut warnings) = project::checked(opened)?;
@@ -121,8 +124,7 @@ pub fn run(context: &Context, args: &PlanArgs) -> CmdResult {
     let payload = made.plan.payload();
     if let Some(path) = &summary_file {
         let text = markdown_text(&compiled, &made, &payload, args.offline);
-        files::replace(path, text.as_bytes(), Access::Shared)
-            .map_err(|error| Failure::new(files::not_written(path, &error)).warn(warnings.clone()))?;
+        output::write(path, &text).map_err(|error| Failure::new(error).warn(warnings.clone()))?;
     }
     let code = if args.detailed_exitcode { detailed_exit(&made.plan) } else { exit::OK };
     Ok(outcome(&compiled, &made, &payload, args.offline).warn(warnings).exit(code))
