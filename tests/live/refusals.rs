@@ -158,6 +158,28 @@ fn a_user_who_may_not_create_is_refused_before_anything_is_recorded() {
     }
 }
 
+/// A controller refuses a whole request for one member with more than ten thousand partitions; so do 300 topics together that
+/// have more than that.
+#[test]
+fn one_impossible_topic_is_blamed_alone_and_many_large_ones_are_asked_for_apart() {
+    let models = |more: &str| {
+        let many: String = (0..6)
+            .map(|i| format!("  - {{name: m{i}, description: d, topic: {{name: PREFIX.m{i}, partitions: 2000, replication_factor: 1}}}}\n"))
+            .collect();
+        format!("{many}{more}")
+    };
+    let impossible =
+        "  - {name: huge, description: d, topic: {name: PREFIX.huge, partitions: 10001, replication_factor: 1}}\n";
+    let (workspace, prefix) = workspace("impossible", &models(impossible));
+    let run = workspace.run("apply -o json").exits(1);
+    let messages: Vec<String> =
+        run.json()["errors"].as_array().unwrap().iter().map(|error| error["message"].to_string()).collect();
+    assert!(messages.len() == 1 && messages[0].contains(&format!("topic:{prefix}.huge")), "{messages:?}");
+    nothing_happened("impossible", &workspace);
+    let (workspace, _) = crate::cli::workspace("large", &models(""));
+    workspace.run("apply --dry-run -o json").exits(0);
+}
+
 /// W147: without the right to read configs only existence and partitions are compared, and that is said.
 #[test]
 fn configs_that_may_not_be_read_are_a_warning_of_status_and_an_error_of_plan() {

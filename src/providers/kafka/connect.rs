@@ -1,4 +1,5 @@
 //! From a runtime block to an authenticated connection.
+#![expect(clippy::disallowed_methods, reason = "measures how long a connection took")]
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +9,10 @@ use krafka::Kafka;
 use krafka::auth::{AuthConfig, AwsMskIamCredentials, TlsConfig};
 use krafka::error::KrafkaError;
 use rustls::ClientConfig;
+use tokio::time::Instant;
 
 use super::identity::{Refusal, Tokens};
-use super::{KafkaClient, errors};
+use super::{KafkaClient, SERVICE, errors};
 use crate::project::model::{KafkaRuntime, SaslMechanism, SecurityProtocol};
 use crate::project::secret::Secret;
 use crate::providers::tls::{self, Material};
@@ -24,6 +26,19 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 impl KafkaClient {
     /// Connects, authenticates and reads the cluster's metadata. `project_root` resolves relative TLS files.
     pub async fn connect(runtime: &KafkaRuntime, project_root: &Path, ctx: &Ctx) -> Result<Self, ProviderFailure> {
+        let protocol = runtime.security_protocol.unwrap_or(SecurityProtocol::Plaintext);
+        tracing::debug!(service = SERVICE, ?protocol, mechanism = ?runtime.sasl_mechanism, "connects");
+        let begun = Instant::now();
+        let outcome = Self::open_connection(runtime, project_root, ctx).await;
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &outcome {
+            Ok(_) => tracing::debug!(service = SERVICE, ms, "connected"),
+            Err(failure) => tracing::warn!(service = SERVICE, ms, "connection {failure}"),
+        }
+        outcome
+    }
+
+    async fn open_connection(runtime: &KafkaRuntime, project_root: &Path, ctx: &Ctx) -> Result<Self, ProviderFailure> {
         let servers = bootstrap(&runtime.bootstrap_servers)?;
         let refusal = Refusal::default();
         let (security, tls) = security(runtime, project_root, &refusal)?;

@@ -71,7 +71,7 @@ impl KafkaClient {
     /// Asks every broker: a group is known only to its coordinator.
     async fn group_ids(&self, ctx: &Ctx, evidence: &mut Evidence) -> Result<Vec<String>, ProviderFailure> {
         let options = ListConsumerGroupsOptions::default().timeout(ctx.at_most(READ));
-        let brokers = ctx.read(self.call(self.admin.list_consumer_groups(options))).await?;
+        let brokers = ctx.read(self.call("ListGroups", 0, self.admin.list_consumer_groups(options))).await?;
         let mut ids = BTreeSet::new();
         let mut answered = false;
         let mut last = None;
@@ -95,7 +95,7 @@ impl KafkaClient {
 
     async fn committed(&self, ctx: &Ctx, group: &str, topics: &BTreeSet<&str>) -> Result<Committed, ProviderFailure> {
         let options = ListConsumerGroupOffsetsOptions::default().timeout(ctx.at_most(READ));
-        let replies = self.call(self.admin.list_consumer_group_offsets(group, options)).await?;
+        let replies = self.call("OffsetFetch", 1, self.admin.list_consumer_group_offsets(group, options)).await?;
         let mut committed = Committed::new();
         for (tp, reply) in replies {
             if !topics.contains(tp.topic.as_str()) {

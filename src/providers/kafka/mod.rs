@@ -1,6 +1,7 @@
 //! Apache Kafka through krafka: what a topic is, whether a change would be accepted, and the changes themselves. Promises:
 //! strict observations are complete or fail with a topic's name; a refused change is told with the broker's own message;
 //! creates and updates are sent only under a guard. Comparing declarations with observations stays the planner's business.
+#![expect(clippy::disallowed_methods, reason = "measures how long a request took")]
 
 mod connect;
 mod errors;
@@ -18,12 +19,17 @@ use std::sync::Arc;
 use krafka::admin::AdminClient;
 use krafka::error::KrafkaError;
 
+use tokio::time::Instant;
+
 use super::ProviderFailure;
 use crate::compiler::artifact::TopicArtifact;
 use crate::planner::observation::TopicObservation;
 use crate::project::secret::Secret;
 
 pub use group::{CreateRequest, MAX_TOPICS};
+
+/// The block of the runtime, for log records.
+const SERVICE: &str = "runtime.kafka";
 
 /// A cluster as one broker describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,7 +110,31 @@ impl KafkaClient {
         errors::classify(error, &self.secrets)
     }
 
-    async fn call<T>(&self, call: impl Future<Output = Result<T, KrafkaError>>) -> Result<T, ProviderFailure> {
-        call.await.map_err(|error| self.classify(&error))
+    /// A request whose outcome is told by class; `items` is how many things it is about.
+    async fn call<T>(
+        &self,
+        request: &'static str,
+        items: usize,
+        call: impl Future<Output = Result<T, KrafkaError>>,
+    ) -> Result<T, ProviderFailure> {
+        self.logged(request, items, call).await.map_err(|error| self.classify(&error))
+    }
+
+    /// The same outcome, and a log record of it.
+    async fn logged<T>(
+        &self,
+        request: &'static str,
+        items: usize,
+        call: impl Future<Output = Result<T, KrafkaError>>,
+    ) -> Result<T, KrafkaError> {
+        tracing::trace!(service = SERVICE, request, items, "request");
+        let begun = Instant::now();
+        let outcome = call.await;
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &outcome {
+            Ok(_) => tracing::debug!(service = SERVICE, request, items, ms, "answered"),
+            Err(error) => tracing::warn!(service = SERVICE, request, items, ms, "request {}", self.classify(error)),
+        }
+        outcome
     }
 }

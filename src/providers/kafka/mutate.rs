@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use krafka::admin::{
     ConfigOp, ConfigResource, CreatePartitionsOptions, CreateTopicsOptions, IncrementalAlterConfigsOptions, NewTopic,
 };
-use krafka::error::KrafkaError;
+use krafka::error::{ErrorCode, KrafkaError};
 use tokio::time::Instant;
 
 use super::group::{CreateRequest, MAX_TOPICS};
@@ -46,17 +46,16 @@ impl KafkaClient {
         ctx.read(async {
             let mut refusals = Refusals::new();
             for group in CreateRequest::split(creates) {
-                let topics = group.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
-                let options =
-                    CreateTopicsOptions::default().validate_only(true).timeout(ctx.at_most(write(group.len())));
-                self.refused(&mut refusals, self.call(self.admin.create_topics(topics, options)).await?)?;
+                self.validate_creates(ctx, group, &mut refusals).await?;
             }
             for group in updates.chunks(MAX_TOPICS) {
                 let grown: Vec<(String, i32)> = group.iter().filter_map(growth).collect();
                 if !grown.is_empty() {
+                    let items = grown.len();
                     let options =
                         CreatePartitionsOptions::default().validate_only(true).timeout(ctx.at_most(write(grown.len())));
-                    self.refused(&mut refusals, self.call(self.admin.create_partitions(grown, options)).await?)?;
+                    let request = self.admin.create_partitions(grown, options);
+                    self.refused(&mut refusals, self.call("CreatePartitions", items, request).await?)?;
                 }
                 let changed: Vec<(ConfigResource, Vec<ConfigOp>)> = group
                     .iter()
@@ -67,7 +66,9 @@ impl KafkaClient {
                     let options = IncrementalAlterConfigsOptions::default()
                         .validate_only(true)
                         .timeout(ctx.at_most(write(changed.len())));
-                    let replies = self.call(self.admin.incremental_alter_configs(changed, options)).await?;
+                    let items = changed.len();
+                    let request = self.admin.incremental_alter_configs(changed, options);
+                    let replies = self.call("IncrementalAlterConfigs", items, request).await?;
                     let by_name = replies.into_iter().map(|(resource, reply)| (resource.name, reply)).collect();
                     self.refused(&mut refusals, by_name)?;
                 }
@@ -75,6 +76,29 @@ impl KafkaClient {
             Ok(refusals.into_iter().collect())
         })
         .await
+    }
+
+    /// A broker may refuse a whole request for one of its members: the halves are then asked on their own, down to the members
+    /// that are refused alone.
+    async fn validate_creates(
+        &self,
+        ctx: &Ctx,
+        group: &[TopicArtifact],
+        refusals: &mut Refusals,
+    ) -> Result<(), ProviderFailure> {
+        let mut pending = vec![group];
+        while let Some(group) = pending.pop() {
+            let topics = group.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
+            let options = CreateTopicsOptions::default().validate_only(true).timeout(ctx.at_most(write(group.len())));
+            let replies = self.call("CreateTopics", group.len(), self.admin.create_topics(topics, options)).await?;
+            if group.len() > 1 && is_of_the_request(&replies) {
+                let (first, second) = group.split_at(group.len() / 2);
+                pending.extend([second, first]);
+            } else {
+                self.refused(refusals, replies)?;
+            }
+        }
+        Ok(())
     }
 
     /// Keeps what the broker refuses; whatever says nothing about the topic itself fails the validation as a whole.
@@ -135,7 +159,9 @@ impl KafkaClient {
         let requested = topics.iter().map(|topic| self.new_topic(topic)).collect::<Result<Vec<_>, _>>()?;
         self.open(ctx, topics).await?;
         let options = CreateTopicsOptions::default().timeout(ctx.at_most(write(topics.len())));
-        let replies = guarded(guard, self.admin.create_topics(requested, options)).await?;
+        let replies =
+            guarded(guard, self.logged("CreateTopics", topics.len(), self.admin.create_topics(requested, options)))
+                .await?;
         let replies = replies.map_err(|error| self.classify(&error))?;
         Ok(replies
             .into_iter()
@@ -191,7 +217,8 @@ impl KafkaClient {
         let mut updated = UpdatedTopic { partitions: None, set: change.set_keys(), deleted: change.delete.clone() };
         if let Some(grown) = growth(update) {
             let options = CreatePartitionsOptions::default().timeout(ctx.at_most(WRITE));
-            let mutation = self.admin.create_partitions([grown], options).map(|replies| one(replies, name));
+            let mutation = self.logged("CreatePartitions", 1, self.admin.create_partitions([grown], options));
+            let mutation = mutation.map(|replies| one(replies, name));
             self.mutate(ctx, guard, "partitions", name, mutation).await?;
             updated.partitions = Some(update.desired.partitions);
             self.settle(ctx, name, |live| live.partitions >= Some(update.desired.partitions)).await;
@@ -202,10 +229,8 @@ impl KafkaClient {
         }
         let resource = ConfigResource::topic(name);
         let options = IncrementalAlterConfigsOptions::default().timeout(ctx.at_most(WRITE));
-        let mutation = self
-            .admin
-            .incremental_alter_configs([(resource.clone(), operations)], options)
-            .map(|replies| one(replies, &resource));
+        let request = self.admin.incremental_alter_configs([(resource.clone(), operations)], options);
+        let mutation = self.logged("IncrementalAlterConfigs", 1, request).map(|replies| one(replies, &resource));
         match self.mutate(ctx, guard, "configs", name, mutation).await {
             Ok(()) => {
                 self.settle(ctx, name, |live| change.is_visible(&update.current, live)).await;
@@ -292,6 +317,20 @@ where
     Q: std::hash::Hash + Eq + std::borrow::Borrow<K>,
 {
     replies?.remove(key).unwrap_or_else(|| Err(KrafkaError::timeout("no reply for the requested item")))
+}
+
+/// Whether every member has the same refusal, of a kind that brokers give for a request as a whole.
+fn is_of_the_request(replies: &HashMap<String, Result<(), KrafkaError>>) -> bool {
+    let mut refusals = replies.values().map(|reply| match reply {
+        Err(KrafkaError::Broker { code, message }) => Some((*code, message)),
+        Ok(()) | Err(_) => None,
+    });
+    let first = refusals.next().flatten();
+    let whole = matches!(
+        first,
+        Some((ErrorCode::PolicyViolation | ErrorCode::InvalidRequest | ErrorCode::UnknownServerError, _))
+    );
+    whole && refusals.all(|refusal| refusal == first)
 }
 
 fn unanswered(stage: &'static str, topic: &str) -> ProviderFailure {

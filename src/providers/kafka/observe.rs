@@ -28,7 +28,7 @@ const RACES: u32 = 3;
 impl KafkaClient {
     pub async fn cluster_facts(&self, ctx: &Ctx) -> Result<ClusterFacts, ProviderFailure> {
         let options = DescribeClusterOptions::default().timeout(ctx.at_most(READ));
-        let cluster = ctx.read(self.call(self.admin.describe_cluster(options))).await?;
+        let cluster = ctx.read(self.call("DescribeCluster", 1, self.admin.describe_cluster(options))).await?;
         let mut brokers: Vec<i32> = cluster.brokers.iter().map(|broker| broker.id).collect();
         brokers.sort_unstable();
         Ok(ClusterFacts { cluster_id: cluster.cluster_id, controller_id: cluster.controller_id, brokers })
@@ -37,7 +37,7 @@ impl KafkaClient {
     /// Every topic's name, sorted, internal ones included.
     pub async fn list_topics(&self, ctx: &Ctx) -> Result<Vec<String>, ProviderFailure> {
         let options = ListTopicsOptions::default().include_internal(true).timeout(ctx.at_most(READ));
-        ctx.read(self.call(self.admin.list_topics(options))).await
+        ctx.read(self.call("Metadata", 0, self.admin.list_topics(options))).await
     }
 
     /// Every named topic, absent ones as absent.
@@ -127,7 +127,7 @@ impl KafkaClient {
             return Ok(Vec::new());
         }
         let options = DescribeTopicsOptions::default().timeout(ctx.at_most(READ));
-        let replies = self.call(self.admin.describe_topics(names, options)).await?;
+        let replies = self.call("Metadata", names.len(), self.admin.describe_topics(names, options)).await?;
         replies
             .into_iter()
             .map(|(name, reply)| match reply {
@@ -151,7 +151,8 @@ impl KafkaClient {
             return Ok(HashMap::new());
         }
         let options = DescribeConfigsOptions::default().timeout(ctx.at_most(READ));
-        let replies = self.call(self.admin.describe_configs(resources, options)).await?;
+        let replies =
+            self.call("DescribeConfigs", resources.len(), self.admin.describe_configs(resources, options)).await?;
         let mut configs = HashMap::with_capacity(replies.len());
         for (resource, reply) in replies {
             match reply.map_err(|error| self.classify(&error)) {

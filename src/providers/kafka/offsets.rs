@@ -27,7 +27,8 @@ impl KafkaClient {
         };
         let specs = partitions.iter().map(|(topic, number)| (TopicPartition::new(topic.as_str(), *number), spec));
         let options = ListOffsetsOptions::default().timeout(ctx.at_most(READ));
-        let replies = ctx.read(self.call(self.admin.list_offsets(specs, options))).await?;
+        let replies =
+            ctx.read(self.call("ListOffsets", partitions.len(), self.admin.list_offsets(specs, options))).await?;
         let mut offsets: Offsets = replies
             .into_iter()
             .map(|(tp, reply)| {
