@@ -46,6 +46,12 @@ impl Ctx {
         bound.min(self.remaining())
     }
 
+    /// The same call, with at most `bound` left.
+    #[must_use]
+    pub fn within(&self, bound: Duration) -> Self {
+        Self { deadline: Instant::now() + self.at_most(bound), ..self.clone() }
+    }
+
     /// Runs a read to its end, to the deadline or to cancellation, whichever comes first. Dropping a read has no effect.
     pub async fn read<T>(&self, work: impl Future<Output = Result<T, ProviderFailure>>) -> Result<T, ProviderFailure> {
         tokio::select! {

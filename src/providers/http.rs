@@ -1,5 +1,6 @@
 //! The one HTTP policy of all providers: no redirects, no cookies, no decompression, bounded bodies, strict JSON, reads
 //! retried and mutations sent once on a connection of their own.
+#![expect(clippy::disallowed_methods, reason = "measures how long a request took")]
 
 use std::error::Error;
 use std::fmt;
@@ -11,6 +12,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect, retry};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::endpoint::{Endpoint, EndpointError};
 use super::guard::guarded;
@@ -79,9 +81,13 @@ impl Answer {
 #[derive(Clone)]
 pub struct ProviderHttp {
     base: String,
+    /// Its block of the runtime, for log records.
+    service: &'static str,
     media_type: &'static str,
     reads: Client,
     mutations: Client,
+    /// Bound of one read with all its attempts, and of one mutation.
+    total: Duration,
 }
 
 impl fmt::Debug for ProviderHttp {
@@ -129,16 +135,25 @@ impl ProviderHttp {
             let client = if keep_alive { client } else { client.pool_max_idle_per_host(0) };
             client.build().map_err(|_| ProviderFailure::Tls { what: "the HTTP client cannot be built" })
         };
-        Ok(Self { base: base.as_str().to_owned(), media_type, reads: build(true)?, mutations: build(false)? })
+        Ok(Self {
+            base: base.as_str().to_owned(),
+            service: fields.url.strip_suffix(".url").unwrap_or(fields.url),
+            media_type,
+            reads: build(true)?,
+            mutations: build(false)?,
+            total: TOTAL,
+        })
     }
 
-    /// Asks up to three times while no connection, no answer in time or a 5xx comes back. Any other status is an answer.
+    /// Asks up to three times while no connection or a 5xx comes back. Any other status is an answer. All attempts share one
+    /// deadline: a server that sends byte by byte holds its caller no longer than one that is silent.
     pub async fn read(&self, ctx: &Ctx, request: &Request<'_>) -> Result<Answer, ProviderFailure> {
         let url = self.url(request)?;
+        let ctx = &ctx.within(self.total);
         ctx.read(async {
             let mut attempt = 1;
             loop {
-                let outcome = self.once(&self.reads, ctx, request, url.clone()).await;
+                let outcome = self.once(&self.reads, ctx, request, url.clone(), attempt).await;
                 let passing = match &outcome {
                     Ok(answer) => answer.status.is_server_error(),
                     Err(lost) => lost.passing,
@@ -146,6 +161,7 @@ impl ProviderHttp {
                 if !passing || attempt == READ_ATTEMPTS {
                     return outcome.map_err(|lost| lost.failure);
                 }
+                tracing::info!(service = self.service, attempt, "asks again");
                 tokio::time::sleep(RETRY_PAUSE * attempt).await;
                 attempt += 1;
             }
@@ -166,15 +182,41 @@ impl ProviderHttp {
         if ctx.cancel.is_cancelled() {
             return Err(ProviderFailure::Aborted { uncertain: false });
         }
-        let answer = guarded(guard, self.once(&self.mutations, ctx, request, url)).await?;
+        let answer = guarded(guard, self.once(&self.mutations, ctx, request, url, 1)).await?;
         answer.map_err(|lost| match lost.sent {
             true => lost.failure.after_commit(stage, vec![subject.clone()]),
             false => lost.failure,
         })
     }
 
-    async fn once(&self, client: &Client, ctx: &Ctx, request: &Request<'_>, url: Url) -> Result<Answer, Lost> {
-        let mut builder = client.request(request.method.clone(), url).timeout(ctx.at_most(TOTAL));
+    async fn once(
+        &self,
+        client: &Client,
+        ctx: &Ctx,
+        request: &Request<'_>,
+        url: Url,
+        attempt: u32,
+    ) -> Result<Answer, Lost> {
+        // The path below the base holds names only; address, headers and bodies are never logged.
+        let (service, method, path) = (self.service, &request.method, request.path.join("/"));
+        tracing::trace!(service, %method, path, query = request.query, attempt, "request");
+        let begun = Instant::now();
+        let outcome = self.exchange(client, ctx, request, url).await;
+        let ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        match &outcome {
+            Ok(answer) => {
+                let (status, bytes) = (answer.status.as_u16(), answer.body.len());
+                tracing::debug!(service, %method, path, attempt, status, bytes, ms, "answered");
+            }
+            Err(Lost { failure, sent, .. }) => {
+                tracing::warn!(service, %method, path, attempt, sent, ms, "request {failure}");
+            }
+        }
+        outcome
+    }
+
+    async fn exchange(&self, client: &Client, ctx: &Ctx, request: &Request<'_>, url: Url) -> Result<Answer, Lost> {
+        let mut builder = client.request(request.method.clone(), url).timeout(ctx.at_most(self.total));
         if let Some(body) = &request.body {
             builder = builder.header(CONTENT_TYPE, self.media_type).body(body.clone());
         }
@@ -251,4 +293,47 @@ fn authorization(login: Login<'_>, fields: Fields) -> Result<Option<HeaderValue>
         .map_err(|_| ProviderFailure::ConfigInvalid { field, problem: "holds characters that no header can carry" })?;
     value.set_sensitive(true);
     Ok(Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::TcpListener;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::project::model::Tls;
+    use crate::providers::Purpose;
+
+    /// A stand-in that sends its answer byte by byte, and for ever.
+    #[tokio::test]
+    async fn a_server_that_drips_is_asked_once_and_given_up_at_the_deadline_of_the_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let connections = Arc::new(AtomicU32::new(0));
+        let seen = Arc::clone(&connections);
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                seen.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(async move {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").await;
+                    while stream.write_all(b" ").await.is_ok() {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                });
+            }
+        });
+        let fields = Fields { url: "url", username: "username", password: "password" };
+        let material = Material::load(&Tls::default(), std::path::Path::new("/")).unwrap();
+        let login = BasicAuth::default();
+        let http = ProviderHttp::new(&url, Login::Basic(&login), &material, "application/json", fields).unwrap();
+        let http = ProviderHttp { total: Duration::from_millis(500), ..http };
+        let ctx = Ctx::new(Purpose::Plan, Duration::from_secs(60), CancellationToken::new());
+        let outcome = http.read(&ctx, &Request::get(&["subjects"])).await;
+        assert_eq!(outcome.map(|answer| answer.status), Err(ProviderFailure::Timeout));
+        assert_eq!(connections.load(Ordering::SeqCst), 1);
+    }
 }
