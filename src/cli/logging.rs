@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use serde_json::Value;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
@@ -13,8 +14,11 @@ use crate::codes::{escape, redact};
 use super::console;
 use super::context::Context;
 
+/// Where the formatter writes one record at a time.
 #[derive(Clone, Copy)]
-struct Stderr;
+struct Stderr {
+    json: bool,
+}
 
 impl<'a> MakeWriter<'a> for Stderr {
     type Writer = Self;
@@ -26,13 +30,37 @@ impl<'a> MakeWriter<'a> for Stderr {
 
 impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = redact::redact_text(&String::from_utf8_lossy(bytes));
-        console::write_stderr(&escape::lines(&text));
+        let text = String::from_utf8_lossy(bytes);
+        console::write_stderr(&if self.json { json_line(&text) } else { text_lines(&text) });
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+fn text_lines(text: &str) -> String {
+    escape::lines(&redact::redact_text(text)).into_owned()
+}
+
+/// Every string of the record on its own, so that a line stays one JSON object.
+fn json_line(line: &str) -> String {
+    fn clean(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = text_lines(text),
+            Value::Array(items) => items.iter_mut().for_each(clean),
+            Value::Object(entries) => entries.values_mut().for_each(clean),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    match serde_json::from_str::<Value>(line) {
+        Ok(mut record) => {
+            redact::redact_keys(&mut record);
+            clean(&mut record);
+            format!("{record}\n")
+        }
+        Err(_) => text_lines(line),
     }
 }
 
@@ -60,7 +88,33 @@ pub fn start(context: &Context) {
         return;
     }
     let filter = Targets::new().with_target("streamt", level);
-    let layer = tracing_subscriber::fmt::layer().with_writer(Stderr).with_ansi(false);
+    let layer = tracing_subscriber::fmt::layer().with_writer(Stderr { json: context.log_json }).with_ansi(false);
     let registry = tracing_subscriber::registry().with(filter);
     let _ = if context.log_json { registry.with(layer.json()).try_init() } else { registry.with(layer).try_init() };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SEC-006
+    #[test]
+    fn a_record_loses_its_secrets_and_its_control_characters_and_stays_one_object() {
+        let record = serde_json::json!({
+            "fields": {"message": "GET https://bob:pw@host/x password=hunter2", "token": "t0ken", "name": "a\u{1b}[31m\u{202e}b", "ms": 3},
+        });
+        let line = json_line(&format!("{record}\n"));
+        assert!(line.ends_with("}\n") && line.lines().count() == 1, "{line}");
+        let read: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(
+            read["fields"],
+            serde_json::json!({
+                "message": "GET https://<redacted> <redacted>",
+                "token": "<redacted>",
+                "name": "a\\u{1b}[31m\\u{202e}b",
+                "ms": 3,
+            })
+        );
+        assert_eq!(text_lines("a password: x, b\u{7}\n"), "a <redacted>, b\\u{7}\n");
+    }
 }

@@ -1,8 +1,9 @@
 //! From `--project-dir` and `--env` to a project, its graph and its artifacts.
-#![expect(clippy::disallowed_methods, reason = "a manifest says when it was compiled")]
+#![expect(clippy::disallowed_methods, reason = "a manifest says when it was compiled, a log record how long it took")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
 use crate::compiler::resolve::resolve;
@@ -39,15 +40,38 @@ pub fn input(context: &Context, args: &ProjectArgs) -> EnvironmentInput {
 /// Loads the project: E501, E502, E503.
 pub fn open(context: &Context, args: &ProjectArgs) -> Result<Opened, Failure> {
     let fs = directory(context, args)?;
+    let begun = Instant::now();
     let loaded = load(&fs, &input(context, args))?;
-    Ok(Opened { project: Arc::new(loaded.project), warnings: loaded.warnings })
+    let project = loaded.project;
+    tracing::info!(
+        project = project.name,
+        environment = project.environment.name,
+        root = %project.root.display(),
+        sources = project.sources.len(),
+        models = project.models.len(),
+        tests = project.tests.len(),
+        exposures = project.exposures.len(),
+        warnings = loaded.warnings.len(),
+        ms = millis(begun),
+        "project loaded"
+    );
+    Ok(Opened { project: Arc::new(project), warnings: loaded.warnings })
 }
 
 /// Validates and compiles what was opened. The errors of all passes come together; warnings are in the order of the passes.
 pub fn checked(opened: Opened) -> Result<(Arc<Compiled>, Diagnostics), Failure> {
     let mut warnings = validated(opened.warnings, &opened.project)?;
+    let begun = Instant::now();
     match compiler::compile(opened.project) {
         Ok(mut compiled) => {
+            tracing::info!(
+                models = compiled.models.len(),
+                topics = compiled.artifacts.topics.len(),
+                schemas = compiled.artifacts.schemas.len(),
+                checksum = %compiled.manifest_checksum,
+                ms = millis(begun),
+                "project compiled"
+            );
             merge(&mut warnings, std::mem::take(&mut compiled.warnings));
             Ok((Arc::new(compiled), warnings))
         }
@@ -69,11 +93,17 @@ pub fn findings(opened: Opened) -> Result<Diagnostics, Failure> {
 
 /// What loading and validation warn of.
 fn validated(mut warnings: Diagnostics, project: &Project) -> Result<Diagnostics, Failure> {
+    let begun = Instant::now();
     let findings = validate(project);
+    tracing::debug!(findings = findings.len(), ms = millis(begun), "project validated");
     let failed = findings.has_errors();
     let (errors, more): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
     merge(&mut warnings, more);
     if failed { Err(Failure::new(errors).warn(warnings)) } else { Ok(warnings) }
+}
+
+fn millis(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Adds what is not there yet: two passes may report the same finding.

@@ -71,6 +71,20 @@ pub enum StepKind {
     },
 }
 
+impl StepKind {
+    /// For log records.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Begin(_) => "begin",
+            Self::Progress(_) => "progress",
+            Self::RecoveryRequired(_) => "recovery_required",
+            Self::ClearBeforeMutation { .. } => "clear_before_mutation",
+            Self::Commit { .. } => "commit",
+            Self::FinalizeRecovery { .. } => "finalize_recovery",
+        }
+    }
+}
+
 /// One durable step from `expected`. The snapshot moves: whoever has none left cannot send another step.
 #[derive(Message)]
 #[rtype(result = "Result<Acked, StateError>")]

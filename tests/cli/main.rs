@@ -11,6 +11,7 @@ mod envs;
 mod explain;
 mod init;
 mod licences;
+mod logging;
 mod plans;
 mod project;
 mod refusals;

@@ -19,6 +19,7 @@ mod kafka;
 mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
+mod logging;
 mod losses;
 mod meanwhile;
 mod oauth;

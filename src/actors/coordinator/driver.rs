@@ -13,6 +13,7 @@ use uuid::Uuid;
 use super::Coordinator;
 use super::apply::{Apply, unchanged};
 use super::gates::{ApplyGates, Prepared, Stop};
+use super::log;
 use super::machine::{Effect, Event, Situation, State, Verdict, transition};
 use crate::actors::lease::{Lost, MutationLease};
 use crate::actors::lock::LockActor;
@@ -53,6 +54,7 @@ pub(super) struct Driver {
 
 impl Driver {
     pub(super) fn tell(&self, event: OperationEvent) {
+        log::event(&self.store.address, &event);
         (self.control.observer)(&event);
     }
 

@@ -6,6 +6,7 @@ mod apply;
 mod driver;
 mod effects;
 mod gates;
+mod log;
 mod machine;
 mod observe;
 mod recover;

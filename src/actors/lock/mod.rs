@@ -64,6 +64,7 @@ impl LockActor {
     /// Moves to the next state and runs the effects that wait for nothing; the others are returned for the handler to run.
     fn on(&mut self, event: Event, context: &mut Context<Self>) -> Vec<Effect> {
         let (next, effects) = transition(self.state, event);
+        tracing::trace!(address = %self.address, epoch = self.epoch, ?event, from = ?self.state, to = ?next, "lock");
         self.state = next;
         let mut rest = Vec::new();
         for effect in effects {
@@ -94,6 +95,7 @@ impl LockActor {
     fn publish_lost(&mut self) {
         let reason = self.core.as_ref().and_then(|core| core.reason()).unwrap_or(Lost::ActorGone);
         let lost = LockLost { epoch: self.epoch, reason };
+        tracing::error!(address = %self.address, epoch = self.epoch, ?reason, "lock lost");
         self.lost = Some(lost);
         for subscriber in &self.subscribers {
             subscriber.do_send(lost);
@@ -172,8 +174,11 @@ async fn beat(core: Arc<LeaseCore>, hold: Shared, actor: WeakAddr<LockActor>) {
         tokio::time::sleep(HEARTBEAT).await;
         let asked = ProofAt::now();
         match hold.heartbeat(HEARTBEAT_TIMEOUT).await {
-            Heartbeat::Proved => core.proved(asked),
-            Heartbeat::Busy => {}
+            Heartbeat::Proved => {
+                tracing::trace!("heartbeat: the lock is proved");
+                core.proved(asked);
+            }
+            Heartbeat::Busy => tracing::trace!("heartbeat: a step is using the hold"),
             Heartbeat::Lost => {
                 core.close(Lost::ProofFailed);
                 if let Some(actor) = actor.upgrade() {
@@ -299,6 +304,7 @@ impl Handler<Step> for LockActor {
             (refusal, _, _) => return answer(self, Err(refusal.unwrap_or_else(StateError::lock_lost))),
         };
         let Step { seq, expected, kind } = message;
+        tracing::debug!(address = %self.address, seq, step = kind.name(), "writes a durable step");
         let started = started(&kind);
         let operation_id = expected.control.control.operation_id();
         let job = async move {

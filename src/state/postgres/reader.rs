@@ -127,6 +127,7 @@ impl Reader {
             .map_err(|error| Trouble::from(error).unavailable())?;
         let read = |error: tokio_postgres::Error| Trouble::from(error).unavailable();
         let (in_recovery, version): (bool, i32) = (row.try_get(0).map_err(read)?, row.try_get(1).map_err(read)?);
+        tracing::debug!(server_version = version, in_recovery, "PostgreSQL session opened");
         super::session::check_server(in_recovery, version)?;
         super::direct::check(&connection, row.try_get(2).map_err(read)?).await?;
         Ok(connection)

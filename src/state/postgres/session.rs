@@ -48,6 +48,7 @@ impl Loss {
     }
 
     pub fn signal(&self) {
+        tracing::debug!("PostgreSQL session ended");
         let hooks = {
             let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             state.lost = true;
@@ -119,7 +120,11 @@ impl Session {
             Ok((client, backend))
         };
         match tokio::time::timeout(CONNECT_TIMEOUT, session).await {
-            Ok(Ok((client, backend))) => Ok(Self { client, backend, loss, task }),
+            Ok(Ok((client, backend))) => {
+                let Backend { pid, server_version, in_recovery, .. } = backend;
+                tracing::debug!(?purpose, pid, server_version, in_recovery, "PostgreSQL session opened");
+                Ok(Self { client, backend, loss, task })
+            }
             Ok(Err(error)) => {
                 task.abort();
                 Err(error)
