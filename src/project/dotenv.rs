@@ -39,6 +39,10 @@ pub fn read(
                             hint,
                         )
                     }
+                    Problem::Unclosed => {
+                        let hint = "write ${NAME} or ${NAME:-default}; single quotes keep a value as it is";
+                        (Code::E503EnvironmentError, "this line uses a variable that no '}' ends".to_owned(), hint)
+                    }
                     Problem::Unset(name) => {
                         let hint =
                             "set it in the environment or in an earlier line, or give a default: ${NAME:-default}";
@@ -55,6 +59,7 @@ pub fn read(
 enum Problem {
     Line,
     Quote,
+    Unclosed,
     Unset(String),
 }
 
@@ -186,6 +191,9 @@ fn unquote(text: &str, quote: char) -> Option<(Quoted, usize)> {
 }
 
 fn expand(text: &str, look_up: &impl Fn(&str) -> Option<String>) -> Result<String, Problem> {
+    if super::interpolate::unclosed(text).is_some() {
+        return Err(Problem::Unclosed);
+    }
     let mut missing = Vec::new();
     let expanded = super::interpolate::expand(text, look_up, &mut missing);
     match missing.into_iter().next() {

@@ -239,6 +239,19 @@ pub fn runtime(
         findings.errors.push(origin.mark("", diagnostic));
         return None;
     }
+    let mut unclosed = Vec::new();
+    texts(&node, &mut Vec::new(), &mut |text, path| {
+        unclosed.extend(super::interpolate::unclosed(text).map(|name| (name.to_owned(), path.join("."))));
+    });
+    if !unclosed.is_empty() {
+        let origin = findings.origin("", "runtime");
+        findings.errors.extend(unclosed.into_iter().map(|(name, path)| {
+            let diagnostic = Diagnostic::new(Code::E501ParseError, format!("'${{{name}' has no closing '}}'"))
+                .suggest("write ${NAME} or ${NAME:-default}");
+            origin.mark(&path, diagnostic)
+        }));
+        return None;
+    }
     let unset = super::interpolate::interpolate(&mut node, variables);
     if policy == Unset::Refused && !unset.is_empty() {
         findings.errors.push(not_set(&unset, findings));
@@ -258,32 +271,33 @@ fn not_set(missing: &BTreeSet<String>, findings: &Findings) -> Diagnostic {
         Diagnostic::new(Code::E502EnvVarError, format!("these environment {noun} not set: {}", names.join(", ")))
             .suggest("set them in the environment or in a '.env' file, or give a default: ${NAME:-default}");
     // The first place that needs one of them.
-    if let Some(tree) = findings.source.tree()
-        && let Some(path) = first_use(tree.nearest("runtime"), &names, &mut Vec::new())
-    {
-        diagnostic = origin.mark(&path, diagnostic);
+    if let Some(tree) = findings.source.tree() {
+        let mut first = None;
+        texts(tree.nearest("runtime"), &mut Vec::new(), &mut |text, path| {
+            if first.is_none() && names.iter().any(|name| text.contains(&format!("${{{name}}}"))) {
+                first = Some(path.join("."));
+            }
+        });
+        if let Some(path) = first {
+            diagnostic = origin.mark(&path, diagnostic);
+        }
     }
     diagnostic
 }
 
-fn first_use(node: &Node, names: &[&str], path: &mut Vec<String>) -> Option<String> {
+/// Every text below a node, with its path.
+fn texts(node: &Node, path: &mut Vec<String>, visit: &mut impl FnMut(&str, &[String])) {
     if let Some(text) = node.as_str() {
-        let uses = |name: &&str| text.contains(&format!("${{{name}}}"));
-        return names.iter().any(uses).then(|| path.join("."));
+        visit(text, path);
     }
     for (index, item) in node.items().iter().enumerate() {
         path.push(index.to_string());
-        if let Some(found) = first_use(item, names, path) {
-            return Some(found);
-        }
+        texts(item, path, visit);
         path.pop();
     }
     for entry in node.entries() {
         path.push(entry.key.to_string());
-        if let Some(found) = first_use(&entry.value, names, path) {
-            return Some(found);
-        }
+        texts(&entry.value, path, visit);
         path.pop();
     }
-    None
 }

@@ -212,6 +212,32 @@ fn policies_need_no_variable_and_no_declaration() {
 }
 
 #[test]
+fn a_variable_that_does_not_end_is_a_located_error_whatever_is_set() {
+    let fs = MemoryFs::new().with(
+        "stream_project.yml",
+        "project: {name: shop}\nruntime:\n  kafka:\n    bootstrap_servers: 'b:1'\n    sasl_username: ${A\n    sasl_password: x${B:-d\n",
+    );
+    let errors = load(&fs, &input(None, &[("A", "1"), ("B", "2")])).unwrap_err();
+    let found: Vec<_> = errors
+        .iter()
+        .map(|error| (error.code, error.location.as_ref().unwrap().to_string(), error.message.as_str()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (Code::E501ParseError, "stream_project.yml:5:20".to_owned(), "'${A' has no closing '}'"),
+            (Code::E501ParseError, "stream_project.yml:6:20".to_owned(), "'${B' has no closing '}'"),
+        ]
+    );
+    let fs = multi().with(".env", "A=1\nB=\"${A\"\nC='${A'\n");
+    let error = only(&fs, &input(Some("dev"), &[]));
+    assert_eq!(
+        (error.code, error.location.as_ref().unwrap().to_string().as_str()),
+        (Code::E503EnvironmentError, ".env:2:1")
+    );
+}
+
+#[test]
 fn only_runtime_is_interpolated() {
     let models = "models: [{name: a, description: '${X}'}]\nconnections: {c: {type: t, config: {k: '${X}'}}}\n";
     let fs = MemoryFs::new().with("stream_project.yml", format!("{ROOT_FILE}{KAFKA}{models}"));

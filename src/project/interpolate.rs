@@ -56,6 +56,26 @@ pub fn expand(text: &str, look_up: &impl Fn(&str) -> Option<String>, missing: &m
     found.then_some(expanded)
 }
 
+/// The name of the first `${NAME` or `${NAME:-` that no `}` ends.
+pub fn unclosed(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let body = &rest[start + 2..];
+        if let Some((_, _, length)) = placeholder(body) {
+            rest = &body[length..];
+            continue;
+        }
+        let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(body.len());
+        let (name, after) = body.split_at(end);
+        // Nothing but the missing end keeps a default from being read.
+        if is_variable(name) && (after.starts_with(":-") || !after.contains('}')) {
+            return Some(name);
+        }
+        rest = body;
+    }
+    None
+}
+
 /// Name, default and length of what follows `${`. A default ends at the first `}` that no backslash precedes.
 fn placeholder(body: &str) -> Option<(&str, Option<&str>, usize)> {
     let end = body.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))?;
@@ -101,6 +121,17 @@ mod tests {
         for text in ["$A", "$$", "${1}", "${", "${A", "${A-x}", "${}"] {
             assert_eq!(filled(text), (None, Vec::new()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_variable_that_does_not_end_is_told_from_other_text() {
+        for text in ["${A", "x${A}:${B", "${A:-", "${A:-d", r"${A:-d\}", "${A,b:9092", "${${A"] {
+            assert!(unclosed(text).is_some(), "{text}");
+        }
+        for text in ["", "$A", "$$", "${1}", "${1", "${", "${A-x}", "${}", "${A}", "${B:-${A}}", "${A:-}"] {
+            assert_eq!(unclosed(text), None, "{text}");
+        }
+        assert_eq!(unclosed("${A}${B:-x"), Some("B"));
     }
 
     #[test]
