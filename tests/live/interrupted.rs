@@ -32,6 +32,9 @@ fn a_signal_in_the_middle_exits_with_its_code_and_leaves_an_operation_to_recover
 
         let status = workspace.run("state status -o json").exits(0).json();
         assert_eq!(status["data"]["operation_status"]["status"], "in_progress", "{status}");
+        let running = workspace.run("state status").exits(0).stdout;
+        assert!(running.contains("in progress") && running.contains("most likely running"), "{running}");
+        assert!(!running.contains("recovery-plan"), "{running}");
 
         assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill").success());
         std::thread::sleep(Duration::from_millis(300));

@@ -58,7 +58,8 @@ pub fn run(context: &Context, args: &StateLockStatusArgs) -> CmdResult {
     Ok(Outcome::new(&data, doc).warn(opened.warnings))
 }
 
-fn probe(project: &Project) -> Result<(&'static str, Uuid, String, &'static str), Diagnostic> {
+/// Backend, store, address and what its lock is at this instant.
+pub(super) fn probe(project: &Project) -> Result<(&'static str, Uuid, String, &'static str), Diagnostic> {
     match &project.deployment_state {
         DeploymentState::Local { .. } => {
             let address = LocalStore::address(&project.name, &project.environment.name)?;

@@ -4,6 +4,7 @@ use clap::Args;
 use serde::Serialize;
 use uuid::Uuid;
 
+use super::state_lock_status;
 use crate::actors::read_state;
 use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
@@ -55,7 +56,10 @@ pub fn run(context: &Context, args: &StateStatusArgs) -> CmdResult {
         DeploymentState::Postgres(state) => remote(&opened.project, state).map_err(|error| error.diagnostic())?,
     };
     let next = project::next_command(&opened.project, "state recovery-plan");
-    Ok(Outcome::new(&data, text(&data, resources, &next)).warn(opened.warnings))
+    let in_progress = data.operation_status.as_ref().is_some_and(|operation| operation.status == Status::InProgress);
+    // Whoever holds the lock of an operation in progress is most likely the one that runs it.
+    let running = in_progress && state_lock_status::probe(&opened.project).is_ok_and(|(.., lock)| lock == "busy");
+    Ok(Outcome::new(&data, text(&data, resources, running, &next)).warn(opened.warnings))
 }
 
 fn local(snapshot: &Snapshot) -> (StatusData, usize) {
@@ -117,7 +121,7 @@ fn remote(project: &Project, state: &PostgresState) -> Result<(StatusData, usize
     })
 }
 
-fn text(data: &StatusData, resources: usize, next: &str) -> Doc {
+fn text(data: &StatusData, resources: usize, running: bool, next: &str) -> Doc {
     let mut doc = Doc::new();
     let mut rows = vec![("backend", data.backend.to_owned()), ("address", data.address.clone())];
     if let Some(store) = &data.store {
@@ -146,13 +150,23 @@ fn text(data: &StatusData, resources: usize, next: &str) -> Doc {
         Status::Clear => {}
         Status::InProgress | Status::RecoveryRequired => {
             let id = operation.operation_id.map(|id| id.to_string()).unwrap_or_default();
-            let status =
-                if operation.status == Status::InProgress { "in progress or interrupted" } else { "recovery required" };
+            let status = match (operation.status, running) {
+                (Status::InProgress, true) => "in progress",
+                (Status::InProgress, false) => "interrupted",
+                (Status::RecoveryRequired | Status::Clear, _) => "recovery required",
+            };
             doc.line(Line::new().tone(Tone::Error, "operation:").plain(format!(" {id} {status}")));
             if let Some(index) = operation.last_completed_action_index {
                 doc.line(format!("  last completed action: {index}"));
             }
             doc.blank();
+            if running {
+                doc.line(
+                    "The lock of this environment is held at this instant, so the operation is most likely running.",
+                );
+                doc.line("Wait for it to end, then look again; nothing has to be recovered while it runs.");
+                return doc;
+            }
             doc.line(match data.backend {
                 "local" => {
                     "An operation did not finish. Keep the files below .streamt as they are: they are the evidence."

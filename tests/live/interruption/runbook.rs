@@ -60,11 +60,7 @@ fn the_runbook_of_an_interrupted_apply_leads_out_of_it() {
                 match step {
                     2 => {
                         let id = world.operation()["operation_id"].as_str().expect("an id").to_owned();
-                        assert!(
-                            run.stdout.contains(&format!("operation: {id} in progress or interrupted")),
-                            "{}",
-                            run.stdout
-                        );
+                        assert!(run.stdout.contains(&format!("operation: {id} interrupted")), "{}", run.stdout);
                     }
                     4 => {
                         assert!(run.stdout.contains("/schema/b register present candidate\n"), "{}", run.stdout);
