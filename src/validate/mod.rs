@@ -17,6 +17,7 @@ mod references;
 mod rules;
 mod sources;
 mod sql;
+mod topics;
 mod usage;
 mod versions;
 
@@ -32,7 +33,7 @@ use crate::project::Project;
 use context::{Ctx, Pass};
 
 /// The passes after the names, the sources and the compiler's resolution, in order.
-const AFTER: [Pass; 9] = [
+const AFTER: [Pass; 10] = [
     models::check,
     assertions::check,
     exposures::check,
@@ -41,6 +42,7 @@ const AFTER: [Pass; 9] = [
     contracts::check,
     references::check,
     rules::check,
+    topics::check,
     versions::check,
 ];
 

@@ -65,19 +65,19 @@ fn validate_finds_each_fault_at_its_place_and_writes_nothing() {
 
 /// Which command can emit which error, beside E901, E902, E903 and E907.
 const MAY: &[(&str, &str)] = &[
-    ("validate", "E101-E121 E201-E222 E301 E404-E406 E427 E501-E503 E601-E620 E904"),
-    ("validate --strict", "E101-E121 E201-E222 E301 E404-E406 E427 E501-E503 E601-E620 E904"),
-    ("compile --dry-run", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
-    ("compile --check", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
-    ("build", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
-    ("plan", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424"),
-    ("plan --offline", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424"),
+    ("validate", "E101-E122 E201-E222 E301 E404-E406 E427 E501-E503 E601-E620 E904"),
+    ("validate --strict", "E101-E122 E201-E222 E301 E404-E406 E427 E501-E503 E601-E620 E904"),
+    ("compile --dry-run", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
+    ("compile --check", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
+    ("build", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905"),
+    ("plan", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424"),
+    ("plan --offline", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424"),
     (
         "apply",
-        "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424 E401-E403 E409 E410 E417 E425 E426 E428 E506",
+        "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E905 E404-E408 E411 E418-E424 E401-E403 E409 E410 E417 E425 E426 E428 E506",
     ),
-    ("diff", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E404-E406 E523"),
-    ("status", "E101-E121 E201-E222 E301 E427 E501-E503 E601-E620 E404-E406"),
+    ("diff", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E404-E406 E523"),
+    ("status", "E101-E122 E201-E222 E301 E427 E501-E503 E601-E620 E404-E406"),
     ("lineage", "E501-E503 E101 E102 E107 E108 E510"),
     ("list", "E501-E503 E101 E102 E107 E108 E510"),
     ("show model m", "E501-E503 E101 E102 E107 E108 E510"),
@@ -154,7 +154,10 @@ fn tests_below(directory: &Path, found: &mut String) {
         }
         let text = std::fs::read_to_string(&path).unwrap();
         let whole = name.ends_with("tests.rs")
-            || path.components().any(|part| part.as_os_str() == "tests" || part.as_os_str() == "conformance");
+            || path
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy())
+                .any(|part| part.ends_with("tests") || part == "conformance");
         let start = if whole { 0 } else { text.find("#[cfg(test)]\nmod ").unwrap_or(text.len()) };
         found.push_str(&text[start..]);
     }

@@ -126,6 +126,7 @@ const REFERENCES: &[Row] = &[
         "E121_SCHEMA_REFERENCE_CYCLE",
         "models:\n  - {name: m, schema: {subject: own, definition: '{}', references: [{name: s, subject: §own, version: 1}]}}\n",
     ),
+    row("E122_INTERNAL_TOPIC", "models:\n  - {name: m, topic: {name: §__consumer_offsets}}\n"),
 ];
 
 /// What a project needs from its runtime.
@@ -328,6 +329,7 @@ const WARNINGS: &[Row] = &[
         "W213_SELECT_STAR",
         "models:\n  - {name: n}\n  - {name: m, materialized: topic, sql: \"SELECT §* FROM {{ ref('n') }}\"}\n",
     ),
+    row("W233_TOPIC_NAMES_COLLIDE", "models:\n  - {name: m, topic: {name: a.b}}\n  - {name: n, topic: {name: §a_b}}\n"),
     row("W217_VERSION_GAP", "models:\n  - {name: m, version: 1}\n  - {name: m, version: §3, topic: {name: n}}\n"),
     row(
         "W218_ML_PREDICT_OPAQUE_OUTPUT",
