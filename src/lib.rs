@@ -16,6 +16,7 @@ pub mod files;
 #[cfg(test)]
 mod golden;
 pub mod messages;
+pub mod ownership;
 pub mod planner;
 pub mod project;
 pub mod providers;

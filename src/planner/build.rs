@@ -7,8 +7,8 @@ use serde_json::Map;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::DesiredResource;
 use crate::compiler::artifact::{Kind, Ownership, SchemaArtifact, TopicArtifact};
+use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::project::model::OwnershipMode;
-use crate::state::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 
 use super::model::{Change, Diff, OwnershipRequirement, Plan, RemovalCandidate, Verb};
 use super::observation::{Observations, SchemaObservation, TopicObservation};

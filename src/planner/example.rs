@@ -7,9 +7,9 @@ use super::observation::{Observations, SchemaObservation, TopicObservation};
 use super::{Desired, Evidence, Plan, PlanInput, Selection, needed, plan, refuse_undeployable};
 use crate::codes::Code;
 use crate::compiler::{Compiled, compile};
+use crate::ownership::model::OwnershipState;
 use crate::project::fs::{DiskFs, MemoryFs, ProjectFs};
 use crate::project::load::{EnvironmentInput, load};
-use crate::state::model::OwnershipState;
 
 fn compiled(fs: &dyn ProjectFs, environment: Option<&str>) -> Compiled {
     let input = EnvironmentInput { requested: environment.map(str::to_owned), ..EnvironmentInput::default() };

@@ -12,8 +12,8 @@ use crate::compiler::artifact::{
 };
 use crate::compiler::canonical::Checksum;
 use crate::compiler::{Dag, DagNode, DesiredResource, NodeType};
+use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::project::model::{Compatibility, OwnershipMode, SchemaReference};
-use crate::state::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 
 pub const PROJECT: &str = "payments";
 pub const ENVIRONMENT: &str = "prod";

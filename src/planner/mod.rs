@@ -26,7 +26,7 @@ pub use refusal::refuse_undeployable;
 pub use selection::Selection;
 
 use crate::codes::Diagnostics;
-use crate::state::model::OwnershipState;
+use crate::ownership::model::OwnershipState;
 
 use observation::Observations;
 

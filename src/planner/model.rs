@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::codes::Diagnostics;
 use crate::compiler::artifact::Kind;
+use crate::ownership::model::{OwnershipRecord, ResourceId};
 use crate::project::model::OwnershipMode;
-use crate::state::model::{OwnershipRecord, ResourceId};
 
 use super::impact::ImpactEntry;
 use super::payload::PlanPayload;

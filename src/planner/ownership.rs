@@ -1,7 +1,7 @@
 //! Whether this project may write to a resource: by declaration and by its own record, never by what is live alone.
 
+use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
 use crate::project::model::OwnershipMode;
-use crate::state::model::{OwnershipRecord, OwnershipState, ResourceId};
 
 use super::model::RequirementReason;
 

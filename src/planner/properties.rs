@@ -15,11 +15,11 @@ use super::{Selection, schema as comparison};
 use crate::codes::Code;
 use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
+use crate::ownership::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
+use crate::ownership::scalar::Timestamp;
 use crate::project::model::{Compatibility, OwnershipMode};
-use crate::state::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
 use crate::state::plan_file::{Origin, ReviewedPlan, StateReference};
 use crate::state::projection::project;
-use crate::state::scalar::Timestamp;
 
 const OWNERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MODES: [OwnershipMode; 3] = [OwnershipMode::External, OwnershipMode::Managed, OwnershipMode::Adopted];

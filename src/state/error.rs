@@ -5,6 +5,7 @@ use std::fmt;
 use uuid::Uuid;
 
 use crate::codes::{Code, Diagnostic};
+use crate::ownership::Invalid;
 
 use super::control::OperationStatus;
 
@@ -48,6 +49,13 @@ pub struct StateError {
     suggestion: Option<&'static str>,
     /// The step was seen to stand although the lock is lost.
     stands: bool,
+}
+
+/// E411
+impl From<Invalid> for StateError {
+    fn from(Invalid(why): Invalid) -> Self {
+        Self::invalid(why)
+    }
 }
 
 impl StateError {

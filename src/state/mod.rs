@@ -7,14 +7,14 @@ pub mod conformance;
 pub mod control;
 pub mod error;
 pub mod local;
-pub mod model;
 pub mod plan_file;
 pub mod postgres;
 pub mod projection;
 pub mod recovery;
 pub mod recovery_plan;
-pub mod scalar;
 pub mod step;
 pub mod store;
 #[cfg(test)]
 pub mod testing;
+
+pub use crate::ownership::{model, scalar};

@@ -43,6 +43,12 @@ impl From<StateError> for ReadError {
     }
 }
 
+impl From<crate::ownership::Invalid> for ReadError {
+    fn from(error: crate::ownership::Invalid) -> Self {
+        Self::State(error.into())
+    }
+}
+
 pub fn invalid(rule: &str) -> ReadError {
     ReadError::State(StateError::invalid(rule))
 }

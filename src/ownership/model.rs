@@ -11,7 +11,7 @@ use crate::compiler::canonical::{CanonicalError, Checksum, to_canonical};
 use crate::compiler::strict_json;
 use crate::project::model::OwnershipMode;
 
-use super::error::StateError;
+use super::Invalid;
 use super::scalar::uuid_text;
 
 /// `streamt://<project>/<environment>/<kind>/<logical-name>`, at most 512 characters, four non-empty segments without `/`.
@@ -161,20 +161,20 @@ impl OwnershipState {
         Checksum::of(self)
     }
 
-    /// Reads the document of one address. `what` names it in the error. E411.
-    pub fn read(bytes: &[u8], address: &StateAddress, what: &str) -> Result<Self, StateError> {
-        let invalid = |why: &dyn fmt::Display| StateError::invalid(format!("{what} is {why}"));
+    /// Reads the document of one address. `what` names it in the error.
+    pub fn read(bytes: &[u8], address: &StateAddress, what: &str) -> Result<Self, Invalid> {
+        let invalid = |why: &dyn fmt::Display| Invalid(format!("{what} is {why}"));
         let state: Self = strict_json::read(bytes, MAX_STATE).map_err(|error| invalid(&error))?;
-        state.check(address).map_err(|rule| StateError::invalid(format!("{what}: {rule}")))?;
+        state.check(address).map_err(|rule| Invalid(format!("{what}: {rule}")))?;
         Ok(state)
     }
 
-    /// The digest of a document that keeps the rules of its address. E411.
-    pub fn checked(&self, address: &StateAddress) -> Result<Checksum, StateError> {
-        self.check(address).map_err(|rule| StateError::invalid(format!("the next ownership state: {rule}")))?;
-        let canonical = to_canonical(self).map_err(|error| StateError::invalid(error.to_string()))?;
+    /// The digest of a document that keeps the rules of its address.
+    pub fn checked(&self, address: &StateAddress) -> Result<Checksum, Invalid> {
+        self.check(address).map_err(|rule| Invalid(format!("the next ownership state: {rule}")))?;
+        let canonical = to_canonical(self).map_err(|error| Invalid(error.to_string()))?;
         if canonical.len() > MAX_STATE {
-            return Err(StateError::invalid("the next ownership state is larger than its bound"));
+            return Err(Invalid("the next ownership state is larger than its bound".to_owned()));
         }
         Ok(Checksum::of_bytes(&canonical))
     }

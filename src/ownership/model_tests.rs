@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::codes::Code;
 use crate::compiler::canonical::to_canonical;
+use crate::state::error::StateError;
 use crate::state::testing::{address, id, record};
 
 fn golden() -> OwnershipState {
@@ -61,15 +62,17 @@ fn a_resource_id_renders_to_the_text_it_was_read_from() {
 fn an_external_resource_is_never_recorded() {
     let mut state = golden();
     state.resources.values_mut().for_each(|record| record.ownership = OwnershipMode::External);
-    assert_eq!(state.checked(&address("local")).unwrap_err().code(), Code::E411StateInvalid);
+    let refused = StateError::from(state.checked(&address("local")).unwrap_err());
+    assert_eq!(refused.code(), Code::E411StateInvalid);
     let bytes = to_canonical(&state).unwrap();
     assert!(OwnershipState::read(&bytes, &address("local"), "state").is_err());
 }
 
 #[test]
 fn a_refusal_names_the_file_and_never_quotes_it() {
-    let error =
-        OwnershipState::read(br#"{"password":"hunter2"}"#, &address("local"), ".streamt/state/prod.json").unwrap_err();
+    let error = StateError::from(
+        OwnershipState::read(br#"{"password":"hunter2"}"#, &address("local"), ".streamt/state/prod.json").unwrap_err(),
+    );
     assert_eq!(
         error.to_string(),
         "the deployment state is not valid: .streamt/state/prod.json is not of the expected form"
