@@ -702,5 +702,5 @@ mod tests;
 mod env_tests;
 
 #[cfg(test)]
-#[path = "refusal_tests.rs"]
+#[path = "refusal_tests/mod.rs"]
 mod refusal_tests;
