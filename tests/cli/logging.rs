@@ -69,7 +69,7 @@ fn nothing_is_logged_unless_it_is_asked_for() {
 #[test]
 fn a_level_shows_what_the_ones_below_it_hide() {
     let workspace = workspace();
-    let shown = |flag: &str| workspace.run(&format!("plan {flag} --log-format json")).exits(1);
+    let shown = |flag: &str| workspace.run(&format!("status {flag} --log-format json")).exits(1);
     let levels = |run: &Run| {
         let mut found: Vec<String> =
             records(run).iter().map(|record| record["level"].as_str().unwrap().to_owned()).collect();
