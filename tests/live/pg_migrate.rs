@@ -78,7 +78,7 @@ fn a_store_of_version_1_is_migrated_and_serves_from_then_on() {
         assert_eq!(migrate(&estate, &id).exits(0).json()["data"]["outcome"], "already_migrated");
 
         workspace.run("apply").exits(0);
-        workspace.run("plan --detailed-exitcode").exits(0);
+        estate.settled("");
         let old = workspace.run(&estate.init_line("--schema-version 1")).exits(1);
         refused(&estate, &old, "E411_STATE_INVALID", "another version");
         let back = format!("UPDATE {}.store_metadata SET schema_version = 1", estate.schema);
@@ -86,7 +86,7 @@ fn a_store_of_version_1_is_migrated_and_serves_from_then_on() {
     }
 }
 
-/// PGS-014: ownership, history and controls of several environments are the same rows before and after.
+/// PGS-012: ownership, history and controls of several environments are the same rows before and after.
 #[test]
 fn what_operations_wrote_is_carried_over_row_by_row() {
     for major in &majors() {
@@ -94,6 +94,7 @@ fn what_operations_wrote_is_carried_over_row_by_row() {
         estate.init();
         let workspace = &estate.workspace;
         workspace.run("apply").exits(0);
+        estate.settled("");
         let yaml = std::fs::read_to_string(workspace.path("stream_project.yml")).unwrap();
         workspace.write("stream_project.yml", &yaml.replace("partitions: 1, repl", "partitions: 2, repl"));
         workspace.run("apply").exits(0);
@@ -104,7 +105,7 @@ fn what_operations_wrote_is_carried_over_row_by_row() {
         assert!(before.len() > 15);
         migrate(&estate, &id).exits(0);
         assert_eq!(carried(&estate), before);
-        workspace.run("plan --detailed-exitcode").exits(0);
+        estate.settled("");
         let status = workspace.run("state status -o json").exits(0).json();
         assert_eq!((&status["data"]["state_serial"], &status["data"]["schema_version"]), (&2.into(), &2.into()));
     }
@@ -200,6 +201,7 @@ fn a_migration_proves_every_stored_row_first() {
         let estate = Estate::new(major, 2);
         estate.init();
         estate.workspace.run("apply").exits(0);
+        estate.settled("");
         let yaml = std::fs::read_to_string(estate.workspace.path("stream_project.yml")).unwrap();
         estate.workspace.write("stream_project.yml", &yaml.replace("partitions: 1, repl", "partitions: 2, repl"));
         estate.workspace.run("apply").exits(0);

@@ -197,6 +197,7 @@ fn a_blocked_plan_authorises_nothing() {
         production.declare(3);
         production.plan("grow.json");
         production.apply("grow.json").exits(0);
+        production.estate.settled("-e prod");
         production.declare(1);
         production.plan("shrink.json");
         let review = production.workspace().run("review shrink.json -o json").exits(0).json();

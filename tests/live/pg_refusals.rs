@@ -286,3 +286,109 @@ fn a_role_that_is_set_to_read_only_transactions_is_refused() {
         estate.workspace.run("apply").exits(0);
     }
 }
+
+/// REC-071: whoever reads a row that does not follow from the others says so, and takes it for nothing else.
+#[test]
+fn a_row_that_was_altered_by_hand_is_refused_by_every_command_that_reads_it() {
+    on_each_major(|major| {
+        let estate = Estate::new(major, 2);
+        estate.init();
+        estate.workspace.run("apply").exits(0);
+        let zero = format!("'sha256:' || repeat('0', {})", 64);
+        for (alter, restore) in [
+            ("current_state", "updated_at = updated_at + interval '1 second'", "updated_at = updated_at - interval '1 second'"),
+            ("current_state", "state_json = state_json || ' '", "state_json = rtrim(state_json)"),
+            (
+                "current_state",
+                "state_json = replace(state_json, '\"serial\":1', '\"serial\":1,\"note\":\"x\"')",
+                "state_json = replace(state_json, ',\"note\":\"x\"', '')",
+            ),
+            ("state_history", "recorded_at = recorded_at + interval '1 second'", "recorded_at = recorded_at - interval '1 second'"),
+            ("state_history", "change_json = change_json || ' '", "change_json = rtrim(change_json)"),
+            (
+                "state_history",
+                "change_json = replace(change_json, '\"removed\":[]', '\"moved\":[],\"removed\":[]')",
+                "change_json = replace(change_json, '\"moved\":[],', '')",
+            ),
+            ("operation_control", "control_version = 6 - 1", "control_version = 3"),
+            ("state_addresses", "advisory_lock_key = advisory_lock_key + 1", "advisory_lock_key = advisory_lock_key - 1"),
+        ]
+        .map(|(table, alter, restore)| {
+            let update = |set: &str| format!("UPDATE {}.{table} SET {set}", estate.schema);
+            (update(alter), update(restore))
+        })
+        .into_iter()
+        .chain([(
+            format!("UPDATE {}.operation_control SET control_checksum = {zero}", estate.schema),
+            format!(
+                "UPDATE {0}.operation_control SET control_checksum = (SELECT control_checksum FROM {0}.operation_history \
+                 WHERE event_kind = 'succeeded')",
+                estate.schema
+            ),
+        )]) {
+            let before = estate.rows();
+            estate.sql(&alter);
+            let altered = estate.rows();
+            assert_ne!(altered, before, "{alter}");
+            for line in ["plan -o json", "apply -o json", "state status -o json"] {
+                let run = estate.workspace.run(line).exits(1);
+                assert_eq!(run.errors()[0].0, CATALOG, "{alter}: {line}: {}", run.stdout);
+            }
+            assert_eq!(estate.rows(), altered, "{alter}");
+            estate.sql(&restore);
+            assert_eq!(estate.rows(), before, "{restore}");
+            estate.settled("");
+        }
+    });
+}
+
+/// A control that an older streamt left clear is clear, and the next operation writes the present version.
+#[test]
+fn a_clear_control_of_an_older_version_is_accepted_and_moves_on() {
+    use streamt::state::control::Control;
+    use streamt::state::model::StateAddress;
+    for major in &majors() {
+        let estate = Estate::new(major, 1);
+        estate.init();
+        let address = StateAddress::parse(&format!("streamt-state://tests/{}/default", estate.project)).unwrap();
+        for version in [1, 2] {
+            let old = Control::clear_in_version(&address, version).unwrap();
+            estate.sql(&format!(
+                "UPDATE {}.operation_control SET control_version = {version}, control_checksum = '{}'",
+                estate.schema,
+                old.checksum()
+            ));
+            estate.workspace.run("state status").exits(0);
+            estate.workspace.run("apply").exits(0);
+            estate.settled("");
+            let versions = format!("SELECT control_version FROM {}.operation_control", estate.schema);
+            assert_eq!(estate.ask(&versions), ["3"]);
+        }
+    }
+}
+
+/// PGS-007: as the guide says, a role has its maker as a member on PostgreSQL 16 and newer, unless a superuser made it.
+#[test]
+fn a_writer_whose_maker_is_its_member_is_refused_until_a_superuser_takes_that_away() {
+    for major in &majors() {
+        let estate = Estate::new(major, 1);
+        let (maker, made) = (format!("m_{}", &estate.schema[2..]), format!("v_{}", &estate.schema[2..]));
+        estate.sql(&format!(
+            "CREATE ROLE {maker} CREATEROLE; SET ROLE {maker}; CREATE ROLE {made} LOGIN NOINHERIT; RESET ROLE"
+        ));
+        let init = estate.init_line(&format!("--writer-role {made}"));
+        if major.parse::<u32>().unwrap() >= 16 {
+            let run = estate.workspace.run(&init).exits(1);
+            assert_eq!(run.errors()[0].0, UNAVAILABLE, "{}", run.stdout);
+            assert!(run.stdout.contains("unless a superuser creates it"), "{}", run.stdout);
+            let schemas = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", estate.schema);
+            assert_eq!(estate.ask(&schemas), ["0"], "a refused init leaves nothing");
+            estate.sql(&format!("REVOKE {made} FROM {maker} GRANTED BY postgres"));
+        }
+        estate.workspace.run(&init).exits(0);
+        estate.sql(&format!(
+            "DROP SCHEMA {} CASCADE; DROP OWNED BY {made}; DROP ROLE {made}; DROP ROLE {maker}",
+            estate.schema
+        ));
+    }
+}

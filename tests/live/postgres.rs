@@ -44,7 +44,7 @@ runtime: {{kafka: {{bootstrap_servers: \"{}\"}}}}
 deployment_state:
   backend: postgres
   namespace: tests
-  lock_timeout_seconds: 2
+  lock_timeout_seconds: 10
   postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {schema}}}
 models:
 {models}",
@@ -121,6 +121,15 @@ models:
         format!("postgresql://{role}:{password}@{endpoint}")
     }
 
+    /// Waits until what was applied is seen: a broker shows a new topic a moment after it confirmed it.
+    pub fn settled(&self, environment: &str) {
+        let begun = Instant::now();
+        while self.workspace.run(&format!("plan {environment} --detailed-exitcode")).exit != 0 {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the plan does not become empty");
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+
     /// `state init` with its confirmations.
     pub fn init_line(&self, more: &str) -> String {
         format!(
@@ -145,7 +154,7 @@ impl Drop for Estate {
     }
 }
 
-/// PGS-001 PGS-017 PGS-018
+/// PGS-001 PGS-002 PGS-003 PGS-017 PGS-018
 #[test]
 fn a_project_lives_with_its_state_in_postgres() {
     for major in &majors() {

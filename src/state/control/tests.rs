@@ -88,6 +88,25 @@ fn older_versions_are_read_with_their_own_action_keys_and_newer_ones_are_refused
     }
 }
 
+#[test]
+fn a_clear_control_of_an_older_version_is_read_and_left_in_the_current_one() {
+    let intent = golden_intent(actions(&[(Verb::Create, Kind::Topic, "orders")]));
+    assert_eq!(Control::clear_in_version(&address("platform"), CURRENT_VERSION).unwrap(), clear());
+    for version in [1, 2, 4] {
+        let old = Control::clear_in_version(&address("platform"), version).unwrap();
+        assert_eq!((old.version(), old.is_clear()), (version, true));
+        assert_eq!(digest_of_whole(&old), *old.checksum());
+        assert_ne!(old.checksum(), clear().checksum());
+        let (begun, _) = old.apply(Event::Intent(intent.clone())).unwrap();
+        assert_eq!(begun.version(), CURRENT_VERSION);
+        let cleared = Event::ClearedBeforeMutation(Cleared { cleared_at: at(3) });
+        assert_eq!(begun.apply(cleared).unwrap().0, clear());
+    }
+    for version in [0, 5, 6] {
+        assert!(Control::clear_in_version(&address("platform"), version).is_err(), "{version}");
+    }
+}
+
 /// SEC-007
 #[test]
 fn an_intent_outside_its_rules_is_refused() {

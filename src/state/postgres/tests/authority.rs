@@ -170,6 +170,17 @@ fn another_role_than_the_writer_is_refused() {
     });
 }
 
+/// PGS-014: whatever a server, a database or a role is set to, a session commits durably before it is answered.
+#[test]
+fn a_session_commits_durably_whatever_its_role_is_set_to() {
+    each(|server| {
+        server.sql(&format!("ALTER ROLE {} SET synchronous_commit = off", server.writer));
+        let durable = "SELECT count(*) FROM pg_settings WHERE name = 'synchronous_commit' AND setting = 'on'";
+        assert_eq!(server.number_as(&server.writer_dsn(), durable), 1);
+        acquire(&server, &server.writer_dsn()).unwrap();
+    });
+}
+
 #[test]
 fn an_address_that_is_not_registered_is_refused_and_none_is_taken_for_empty() {
     each(|server| {
