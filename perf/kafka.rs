@@ -80,6 +80,8 @@ pub fn create(servers: &str, prefix: &str, count: &str, led: bool) -> Result<(),
 pub fn delete(servers: &str, prefix: &str) -> Result<(), Failure> {
     run(async {
         let admin = Kafka::builder(servers).client_id("streamt-perf").connect().await?.admin();
+        // Topics made a moment ago are not listed before that.
+        settled(&admin, prefix).await?;
         let mut deleted = false;
         for _ in 0..DELETIONS {
             let mut names = admin.list_topics(Default::default()).await?;
