@@ -126,16 +126,11 @@ fn fuzz(seed: u64, cases: usize) {
     }
 }
 
+/// `STREAMT_FUZZ_CASES=1000000 cargo test --release --lib no_broken_query` is the long run.
 #[test]
 fn no_broken_query_panics_or_points_outside_the_text() {
-    fuzz(0x5eed, 3_000);
-}
-
-/// The long run: `cargo test --release --lib -- --ignored a_million_broken_queries`.
-#[test]
-#[ignore = "minutes"]
-fn a_million_broken_queries() {
-    fuzz(0x9e37_79b9_7f4a_7c15, 1_000_000);
+    let cases = std::env::var("STREAMT_FUZZ_CASES").map_or(3_000, |cases| cases.parse().unwrap());
+    fuzz(0x5eed, cases);
 }
 
 #[test]

@@ -100,12 +100,7 @@ fn a_silent_link_ends_the_apply_before_the_server_gives_the_lock_away() {
         let run = ended(child);
         assert_eq!(site.holders(), 1, "the server still keeps the lock for a client that is gone");
         gate.open();
-        // And it gives the lock away by itself, without anybody's help.
-        let freed = std::time::Instant::now();
-        while site.holders() > 0 {
-            assert!(freed.elapsed() < LONG, "the server never frees the lock of a silent client");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        site.wait_until_freed();
         site.db.restore();
         lost(&site, run, 1);
     });

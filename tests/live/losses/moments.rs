@@ -91,6 +91,7 @@ fn round(admin: &str, loss: Loss, from: From, after: Duration) {
     let run = Run::of(LINE, child.wait_with_output().expect("an end"));
     site.db.restore();
     site.db.cut();
+    site.wait_until_freed();
     let name = format!("{loss:?} {after:?} after {from:?}: {}", run.stdout);
     Journal::read(&run.stderr).explains(&site.changes());
 

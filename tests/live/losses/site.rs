@@ -140,6 +140,15 @@ models:
         .len()
     }
 
+    /// Returns when the server has given the lock away by itself.
+    pub fn wait_until_freed(&self) {
+        let begun = std::time::Instant::now();
+        while self.holders() > 0 {
+            assert!(begun.elapsed() < LONG, "the server never frees the lock of a client that is gone");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     pub fn start(&self, line: &str) -> Child {
         self.workspace.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
     }
