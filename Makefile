@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 
 SERVICES := tests/services/services
 
-.PHONY: help demo build test test-offline test-postgres-all services services-down services-env lint fmt snapshots reference perf clean
+.PHONY: help demo build test test-offline test-postgres-all test-connect-all services services-down services-env lint fmt snapshots reference perf clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -25,8 +25,11 @@ test-offline: ## The tests that need no service, in seconds
 test-postgres-all: ## The tests of PostgreSQL state against every supported major, 14 to 18
 	@tests/postgres-all
 
+test-connect-all: ## The tests of connectors against older Kafka Connect workers too, 3.5 and 3.4
+	@tests/connect-all
+
 services: ## Start the services of the tests and leave them running
-	$(SERVICES) up kafka kafka-3 registry postgres-14 postgres-18 pgbouncer
+	$(SERVICES) up kafka kafka-3 connect registry postgres-14 postgres-18 pgbouncer
 
 services-down: ## Stop them
 	$(SERVICES) down
