@@ -2,8 +2,9 @@
 //! endpoint talks to it, the coordinator walks one operation through its gates, and a `Runtime` owns them all. It promises that
 //! no mutation starts without a durable step before it and a held lock around it, and that nothing created is taken back.
 
+pub mod connect;
 mod coordinator;
-pub mod kafka;
+mod kafka;
 mod lock;
 mod provider;
 mod registry;

@@ -9,9 +9,10 @@ use actix::{Actor, Addr, WeakAddr};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::connect::ConnectActor;
 use super::kafka::KafkaActor;
 use super::schema_registry::SchemaRegistryActor;
-use crate::project::model::{KafkaRuntime, SchemaRegistryRuntime, Tls};
+use crate::project::model::{ConnectRuntime, KafkaRuntime, SchemaRegistryRuntime, Tls};
 
 /// Endpoint and credentials of one provider, the latter under a key that exists in this process only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -25,6 +26,7 @@ pub(crate) struct Registry {
     key: [u8; 32],
     kafka: RefCell<HashMap<ActorKey, WeakAddr<KafkaActor>>>,
     schema_registry: RefCell<HashMap<ActorKey, WeakAddr<SchemaRegistryActor>>>,
+    connect: RefCell<HashMap<ActorKey, WeakAddr<ConnectActor>>>,
 }
 
 impl Registry {
@@ -32,7 +34,7 @@ impl Registry {
         let mut key = [0; 32];
         key[..16].copy_from_slice(Uuid::new_v4().as_bytes());
         key[16..].copy_from_slice(Uuid::new_v4().as_bytes());
-        Self { key, kafka: RefCell::default(), schema_registry: RefCell::default() }
+        Self { key, kafka: RefCell::default(), schema_registry: RefCell::default(), connect: RefCell::default() }
     }
 
     /// Starts the actor in the current arbiter unless one serves the same endpoint and credential.
@@ -44,6 +46,12 @@ impl Registry {
     pub fn schema_registry(&self, runtime: &SchemaRegistryRuntime, project_root: &Path) -> Addr<SchemaRegistryActor> {
         let key = self.schema_registry_key(runtime, project_root);
         shared(&self.schema_registry, key, || SchemaRegistryActor::new(runtime, project_root).start())
+    }
+
+    /// Serves the default cluster, the only one that connectors run on.
+    pub fn connect(&self, runtime: &ConnectRuntime, project_root: &Path) -> Addr<ConnectActor> {
+        let key = self.connect_key(runtime, project_root);
+        shared(&self.connect, key, || ConnectActor::new(runtime, project_root).start())
     }
 
     fn kafka_key(&self, runtime: &KafkaRuntime, project_root: &Path) -> ActorKey {
@@ -72,6 +80,20 @@ impl Registry {
         auth.field(aws_region.as_deref());
         auth.tls(tls, project_root);
         ActorKey { endpoint: bootstrap_servers.clone(), auth: auth.end() }
+    }
+
+    /// The alias is part of what observations are bound to.
+    fn connect_key(&self, runtime: &ConnectRuntime, project_root: &Path) -> ActorKey {
+        let default = runtime.default.as_deref();
+        let cluster = default.and_then(|alias| runtime.clusters.get(alias));
+        let mut auth = Keyed::new(&self.key);
+        auth.field(default);
+        if let Some(cluster) = cluster {
+            auth.field(cluster.auth.username.as_deref());
+            auth.field(cluster.auth.password.as_ref().map(|secret| secret.expose()));
+            auth.tls(&cluster.tls, project_root);
+        }
+        ActorKey { endpoint: cluster.map(|cluster| cluster.rest_url.clone()).unwrap_or_default(), auth: auth.end() }
     }
 
     fn schema_registry_key(&self, runtime: &SchemaRegistryRuntime, project_root: &Path) -> ActorKey {

@@ -284,6 +284,7 @@ fn ended_observation() -> Observed {
         topics: Err(ended()),
         source_topics: Err(ended()),
         subjects: Err(ended()),
+        connectors: Err(ended()),
         consumers: None,
         counts: None,
     }

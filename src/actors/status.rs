@@ -4,27 +4,35 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use actix::Addr;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
+use super::connect::ConnectActor;
 use super::coordinator::answered;
 use super::registry::Registry;
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::ProviderKind;
-use crate::messages::status::{ObserveRequest, Observed, ObservedTopics, RecordCounts};
-use crate::messages::{kafka, schema_registry};
+use crate::messages::status::{ObserveRequest, Observed, ObservedConnector, ObservedTopics, RecordCounts};
+use crate::messages::{connect, kafka, schema_registry};
+use crate::planner::connector::ConnectorName;
 use crate::planner::observation::TopicObservation;
 use crate::providers::kafka::{ConfigRead, Groups, OffsetAt, Offsets, Partition};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 
+/// Requests handed to one provider actor at a time; its own permits bound what is in flight.
+const ASKED_AT_ONCE: usize = 16;
 /// Bound of one whole observation.
 const BUDGET: Duration = Duration::from_secs(60);
 
 pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel: CancellationToken) -> Observed {
     let ctx = Ctx::new(Purpose::Status, BUDGET, cancel);
-    let ObserveRequest { project, topics, source_topics, subjects, consumers, counts } = request;
+    let ObserveRequest { project, topics, source_topics, subjects, connectors, consumers, counts } = request;
     let kafka = project.runtime.kafka.as_ref().map(|runtime| registry.kafka(runtime, &project.root));
     let schemas =
         project.runtime.schema_registry.as_ref().map(|runtime| registry.schema_registry(runtime, &project.root));
+
+    let workers = project.runtime.connect.as_ref().map(|runtime| registry.connect(runtime, &project.root));
 
     let topics_read = async {
         if topics.is_empty() {
@@ -76,6 +84,15 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
         let message = schema_registry::ObserveSubjects { ctx: ctx.clone(), subjects: subjects.clone() };
         answered(registry.send(message).await).map_err(told(ProviderKind::SchemaRegistry, "reading subjects"))
     };
+    let deployed = async {
+        if connectors.is_empty() {
+            return Ok(Default::default());
+        }
+        let workers = workers.as_ref().ok_or_else(|| missing("runtime.connect"))?;
+        observe_connectors(workers, &ctx, &connectors)
+            .await
+            .map_err(told(ProviderKind::KafkaConnect, "reading connectors"))
+    };
     let groups = async {
         if !consumers || topics.is_empty() {
             return None;
@@ -87,8 +104,32 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
         };
         Some(read.await)
     };
-    let ((topics, counts), source_topics, subjects, consumers) = tokio::join!(managed, sources, registered, groups);
-    Observed { topics, source_topics, subjects, consumers, counts }
+    let ((topics, counts), source_topics, subjects, connectors, consumers) =
+        tokio::join!(managed, sources, registered, deployed, groups);
+    Observed { topics, source_topics, subjects, connectors, consumers, counts }
+}
+
+/// Configuration and status of each; one that goes away between both reads does not exist.
+async fn observe_connectors(
+    workers: &Addr<ConnectActor>,
+    ctx: &Ctx,
+    names: &[ConnectorName],
+) -> Result<BTreeMap<String, ObservedConnector>, ProviderFailure> {
+    let seen = answered(workers.send(connect::ObserveManaged { ctx: ctx.clone(), names: names.to_vec() }).await)?;
+    stream::iter(seen)
+        .map(|(name, live)| async move {
+            let status = match live.exists() {
+                true => {
+                    let message = connect::StatusOf { ctx: ctx.clone(), name: live.name().clone() };
+                    answered(workers.send(message).await)?
+                }
+                false => None,
+            };
+            Ok((name, ObservedConnector { live, status }))
+        })
+        .buffered(ASKED_AT_ONCE)
+        .try_collect()
+        .await
 }
 
 /// The records of the topics that exist, by two reads of `offsets` side by side.

@@ -39,6 +39,11 @@ struct ReviewedPlanRequired {
     next_steps: [String; 2],
 }
 
+/// What a planned deletion needs besides its review.
+pub fn force(project: &Project) -> &'static str {
+    if project.environment.allow_destructive { "" } else { " --force" }
+}
+
 /// The two commands of the reviewed workflow.
 pub fn reviewed_workflow(project: &Project) -> [String; 2] {
     let file = shell::quote(&reviewed_plan_path(project).display().to_string());
@@ -46,9 +51,10 @@ pub fn reviewed_workflow(project: &Project) -> [String; 2] {
         true => format!(" --confirm-env {}", shell::quote(&project.environment.name)),
         false => String::new(),
     };
+    let removes = if project.connector_removals.is_empty() { "" } else { force(project) };
     [
         format!("{} --out {file}", next_command(project, "plan")),
-        format!("{} --plan {file}{confirm}", next_command(project, "apply")),
+        format!("{} --plan {file}{confirm}{removes}", next_command(project, "apply")),
     ]
 }
 

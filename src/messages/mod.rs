@@ -1,6 +1,7 @@
 //! What actors say to each other: one file per conversation, no behaviour. A message is a struct with named fields and one
 //! reply type; what may change something at a provider carries an `ActionLease`.
 
+pub mod connect;
 pub mod kafka;
 pub mod lock;
 pub mod operation;

@@ -99,6 +99,7 @@ impl Cancel {
 pub enum ProviderKind {
     Kafka,
     SchemaRegistry,
+    KafkaConnect,
 }
 
 impl ProviderKind {
@@ -106,6 +107,7 @@ impl ProviderKind {
         match self {
             Self::Kafka => "Kafka",
             Self::SchemaRegistry => "Schema Registry",
+            Self::KafkaConnect => "Kafka Connect",
         }
     }
 }

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codes::Diagnostic;
+use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
 use crate::planner::observation::{ConsumerEvidence, SchemaObservation, TopicObservation};
 use crate::project::Project;
+use crate::providers::connect::ConnectorStatus;
 
 /// Empty lists ask nothing; a provider that nothing asks is not contacted.
 #[derive(Clone, Debug)]
@@ -17,6 +19,8 @@ pub struct ObserveRequest {
     /// Existence and partitions only.
     pub source_topics: Vec<String>,
     pub subjects: Vec<String>,
+    /// Names of the default worker cluster.
+    pub connectors: Vec<ConnectorName>,
     /// Also who consumes `topics`.
     pub consumers: bool,
     /// Also how many records `topics` hold.
@@ -35,12 +39,20 @@ pub struct ObservedTopics {
 /// why they could not be counted.
 pub type RecordCounts = BTreeMap<String, Result<u64, Diagnostic>>;
 
+/// A connector and how it runs; without a status when it does not exist.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ObservedConnector {
+    pub live: ManagedConnectorObservation,
+    pub status: Option<ConnectorStatus>,
+}
+
 /// What is there, read without planning.
 #[derive(Clone, Debug)]
 pub struct Observed {
     pub topics: Result<ObservedTopics, Diagnostic>,
     pub source_topics: Result<BTreeMap<String, TopicObservation>, Diagnostic>,
     pub subjects: Result<BTreeMap<String, SchemaObservation>, Diagnostic>,
+    pub connectors: Result<BTreeMap<String, ObservedConnector>, Diagnostic>,
     /// None unless asked for.
     pub consumers: Option<Result<ConsumerEvidence, Diagnostic>>,
     /// None unless asked for, or when the topics could not be read.

@@ -1,13 +1,17 @@
-//! Migrations that no flag permits. They come from the comparison of a change that ownership left standing.
+//! Migrations that no flag permits. They come from the comparison of a change that ownership left standing, and from
+//! tombstones that prove nothing.
 
 use serde_json::{Map, Value, json};
 
-use super::model::{BlockerCode, Change, Diff, SafetyBlocker};
+use super::connector::{ConnectorRemovalAssessment, RemovalStatus};
+use super::model::{BlockerCode, Change, Diff, SafetyBlocker, Verb};
 use super::topic::reduction_message;
+use crate::compiler::artifact::Kind;
 
 /// Sorted by kind, resource, code, action.
-pub(super) fn blockers(changes: &[Change]) -> Vec<SafetyBlocker> {
-    let mut blockers: Vec<SafetyBlocker> = changes.iter().filter_map(blocker).collect();
+pub(super) fn blockers(changes: &[Change], removals: &[ConnectorRemovalAssessment]) -> Vec<SafetyBlocker> {
+    let mut blockers: Vec<SafetyBlocker> =
+        changes.iter().filter_map(blocker).chain(removals.iter().filter_map(unproved_removal)).collect();
     blockers.sort_by(|a, b| {
         (a.kind, &a.resource, a.code.as_str(), a.action.as_str()).cmp(&(
             b.kind,
@@ -22,7 +26,7 @@ pub(super) fn blockers(changes: &[Change]) -> Vec<SafetyBlocker> {
 fn blocker(change: &Change) -> Option<SafetyBlocker> {
     let action = change.verb?;
     let (code, message, details) = match &change.diff {
-        Diff::None => return None,
+        Diff::None | Diff::Connector(_) | Diff::ConnectorRemoval(_) => return None,
         Diff::Topic(diff) => {
             let reduction = diff.reduction.as_ref()?;
             let details = json!({"field": "partitions", "current": reduction.from, "desired": reduction.to});
@@ -40,4 +44,20 @@ fn blocker(change: &Change) -> Option<SafetyBlocker> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     };
     Some(SafetyBlocker { code, kind: change.kind, resource: change.name.clone(), action, message, details })
+}
+
+fn unproved_removal(removal: &ConnectorRemovalAssessment) -> Option<SafetyBlocker> {
+    let code = match removal.status {
+        RemovalStatus::AlreadyAbsent => return None,
+        RemovalStatus::StateProviderDrift => BlockerCode::ConnectorRemovalStateProviderDrift,
+        RemovalStatus::OwnershipRequired => BlockerCode::ConnectorRemovalOwnershipRequired,
+    };
+    Some(SafetyBlocker {
+        code,
+        kind: Kind::Connector,
+        resource: removal.connector_name.as_str().to_owned(),
+        action: Verb::Delete,
+        message: removal.message(),
+        details: Map::new(),
+    })
 }

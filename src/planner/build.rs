@@ -6,10 +6,14 @@ use serde_json::Map;
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::DesiredResource;
-use crate::compiler::artifact::{Kind, Ownership, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
 use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::project::model::OwnershipMode;
 
+use super::connector::{
+    BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, Outcome, ResolvedConnectorRemoval,
+    default_binding, judge, resolve_removals,
+};
 use super::model::{Change, Diff, OwnershipRequirement, Plan, RemovalCandidate, Verb};
 use super::observation::{Observations, SchemaObservation, TopicObservation};
 use super::ownership::{Claim, decide, explain};
@@ -24,7 +28,16 @@ pub(super) fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
     if refused.has_errors() {
         return Err(refused);
     }
+    let removals = match input.evidence {
+        Evidence::Offline => Vec::new(),
+        Evidence::Online { state, .. } => resolve_removals(desired, state)?,
+    };
     let mut builder = Builder::new(input);
+    let deploys =
+        |resource: &&DesiredResource| resource.kind == Kind::Connector && resource.mode != OwnershipMode::External;
+    if desired.resources.iter().any(|resource| deploys(&resource)) {
+        builder.connect = Some(default_binding(desired.connect)?.identity());
+    }
     let owners = desired.owners();
     for resource in &desired.resources {
         let owner = owners.get(&(resource.kind, resource.physical_name.as_str())).copied();
@@ -37,6 +50,9 @@ pub(super) fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
             builder.add(resource, owner);
         }
     }
+    for removal in &removals {
+        builder.remove(removal);
+    }
     builder.finish()
 }
 
@@ -44,6 +60,11 @@ struct Builder<'a> {
     input: PlanInput<'a>,
     topics: BTreeMap<&'a str, &'a TopicArtifact>,
     schemas: BTreeMap<&'a str, &'a SchemaArtifact>,
+    connectors: BTreeMap<&'a str, &'a ConnectorArtifact>,
+    /// The cluster that connectors run on; none when the project deploys none.
+    connect: Option<BackendIdentity>,
+    claims: ConnectorClaims<'a>,
+    assessments: Vec<ConnectorRemovalAssessment>,
     changes: Vec<Change>,
     requirements: Vec<OwnershipRequirement>,
     warnings: Diagnostics,
@@ -57,6 +78,13 @@ impl<'a> Builder<'a> {
             input,
             topics: artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect(),
             schemas: artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect(),
+            connectors: artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect(),
+            connect: None,
+            claims: match input.evidence {
+                Evidence::Offline => ConnectorClaims::default(),
+                Evidence::Online { state, .. } => ConnectorClaims::of(state),
+            },
+            assessments: Vec::new(),
             changes: Vec::with_capacity(input.desired.resources.len()),
             requirements: Vec::new(),
             warnings: Diagnostics::new(),
@@ -88,15 +116,24 @@ impl<'a> Builder<'a> {
             Diff::None => (false, None, Map::new()),
             Diff::Topic(diff) => (diff.exists, diff.verb(), diff.changes()),
             Diff::Schema(diff) => (diff.exists, diff.verb(), diff.changes()),
+            Diff::Connector(diff) => (diff.exists, diff.verb(), diff.changes()),
+            // Not what a desired resource is compared to.
+            Diff::ConnectorRemoval(_) => (true, None, Map::new()),
         };
         let record = self.state().and_then(|state| state.resources.get(&id));
+        let backend = self.backend(resource.kind);
+        let other = match resource.kind {
+            Kind::Connector => self.claims.other(&backend, &resource.physical_name, &id),
+            Kind::Schema | Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
+        };
         let claim = Claim {
             mode: resource.mode,
             owner_is_ours: owner.is_some_and(|owner| owner.project == desired.project && owner.mode == resource.mode),
             physical_name: &resource.physical_name,
-            backend: backend(resource.kind),
+            backend: &backend,
             exists,
             record,
+            other,
         };
         let requirement = decide(claim);
         if let Some(reason) = requirement {
@@ -140,9 +177,46 @@ impl<'a> Builder<'a> {
                 physical_name: resource.physical_name.clone(),
                 ownership: resource.mode,
                 artifact_checksum: resource.artifact_checksum.clone(),
-                backend: backend(resource.kind).to_owned(),
+                backend: backend.clone(),
             }),
         });
+    }
+
+    /// A tombstone becomes a deletion, or an assessment that says why not.
+    fn remove(&mut self, removal: &ResolvedConnectorRemoval) {
+        let Evidence::Online { observations, .. } = self.input.evidence else { return };
+        let name = removal.connector_name().as_str();
+        let outcome = match observations.connectors.get(name) {
+            Some(live) => judge(removal, live, self.input.desired.project),
+            None => Err(Diagnostic::new(Code::E901Internal, format!("connector '{name}' was not observed"))),
+        };
+        match outcome {
+            Err(error) => self.errors.push(error),
+            Ok(Outcome::Assessed(assessment)) => self.assessments.push(assessment),
+            Ok(Outcome::Delete(evidence)) => self.changes.push(Change {
+                kind: Kind::Connector,
+                name: name.to_owned(),
+                resource_id: removal.resource_id().clone(),
+                mode: OwnershipMode::Managed,
+                verb: Some(Verb::Delete),
+                changes: Map::new(),
+                diff: Diff::ConnectorRemoval(Box::new(evidence)),
+                observed_verb: Some(Verb::Delete),
+                requirement: None,
+                drift: false,
+                record: None,
+            }),
+        }
+    }
+
+    /// Kinds that this version cannot deploy have no backend text; an external resource needs none.
+    fn backend(&self, kind: Kind) -> String {
+        match kind {
+            Kind::Topic => KAFKA_BACKEND.to_owned(),
+            Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
+            Kind::Connector => self.connect.as_ref().map(|bound| bound.as_str().to_owned()).unwrap_or_default(),
+            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => String::new(),
+        }
     }
 
     /// External resources are not compared: nothing may follow from it.
@@ -177,9 +251,18 @@ impl<'a> Builder<'a> {
                 };
                 Ok(Diff::Schema(diff))
             }
+            (OwnershipMode::Managed | OwnershipMode::Adopted, Kind::Connector) => {
+                let desired = self.connectors.get(name).ok_or_else(missing)?;
+                Ok(Diff::Connector(match self.input.evidence {
+                    Evidence::Offline => ConnectorDiff::of_absent(desired),
+                    Evidence::Online { observations, .. } => {
+                        ConnectorDiff::of(desired, observations.connectors.get(name).ok_or_else(missing)?)
+                    }
+                }))
+            }
             (
                 OwnershipMode::Managed | OwnershipMode::Adopted,
-                Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule,
+                Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule,
             ) => Err(missing()),
         }
     }
@@ -211,12 +294,13 @@ impl<'a> Builder<'a> {
             environment: desired.environment.to_owned(),
             offline,
             actions: Vec::new(),
-            blockers: blockers::blockers(&self.changes),
+            blockers: blockers::blockers(&self.changes, &self.assessments),
             risk_summary: RiskSummary::of(&risks),
             changes: self.changes,
             requirements: self.requirements,
             risks,
             impact,
+            connector_assessments: self.assessments,
             removal_candidates,
             warnings: self.warnings,
         };
@@ -246,7 +330,7 @@ impl<'a> Builder<'a> {
         for change in self.changes.iter().filter(|change| change.verb.is_some()) {
             let creates = match &change.diff {
                 Diff::Schema(diff) => !diff.exists || diff.content.is_some(),
-                Diff::None | Diff::Topic(_) => false,
+                Diff::None | Diff::Topic(_) | Diff::Connector(_) | Diff::ConnectorRemoval(_) => false,
             };
             if let Some(schema) = self.schemas.get(change.name.as_str()).copied().filter(|_| creates) {
                 self.errors.extend(unresolved_references(schema, observations, &pending, left_out));
@@ -264,7 +348,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Kind order, then physical name; schemas in dependency order.
+    /// Kind order, then physical name, deletions last; schemas in dependency order.
     fn order(&mut self) {
         let kept = self.changes.iter().filter(|change| change.kind == Kind::Schema);
         let schemas: Vec<&SchemaArtifact> =
@@ -276,14 +360,17 @@ impl<'a> Builder<'a> {
                 Kind::Schema => positions.get(change.name.as_str()).copied().unwrap_or(usize::MAX),
                 Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => 0,
             };
-            (a.kind, position(a), &a.name).cmp(&(b.kind, position(b), &b.name))
+            let deletes = |change: &Change| change.verb == Some(Verb::Delete);
+            (a.kind, deletes(a), position(a), &a.name).cmp(&(b.kind, deletes(b), position(b), &b.name))
         });
     }
 
     /// Records without a declaration; a selected plan does not look for them.
     fn removal_candidates(&self) -> Vec<RemovalCandidate> {
         let (Some(state), None) = (self.state(), self.input.selection) else { return Vec::new() };
-        let declared: BTreeSet<&ResourceId> = self.changes.iter().map(|change| &change.resource_id).collect();
+        let assessed = self.assessments.iter().map(|assessment| &assessment.resource_id);
+        let declared: BTreeSet<&ResourceId> =
+            self.changes.iter().map(|change| &change.resource_id).chain(assessed).collect();
         let orphans = state.resources.iter().filter(|(id, _)| !declared.contains(id));
         orphans
             .map(|(id, record)| RemovalCandidate {
@@ -293,14 +380,5 @@ impl<'a> Builder<'a> {
                 ownership: record.ownership,
             })
             .collect()
-    }
-}
-
-/// Kinds that bind an endpoint have no backend text before they can be deployed; an external one needs none.
-fn backend(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Topic => KAFKA_BACKEND,
-        Kind::Schema => SCHEMA_REGISTRY_BACKEND,
-        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => "",
     }
 }

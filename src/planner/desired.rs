@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::codes::Location;
 use crate::compiler::artifact::{Artifacts, Kind, Ownership};
 use crate::compiler::{Compiled, Dag, DesiredResource};
-use crate::project::model::{OwnershipMode, Project};
+use crate::project::model::{ConnectRuntime, OwnershipMode, Project};
 
 /// An exposure as impact analysis shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +27,8 @@ pub struct Declared {
     pub external_models: BTreeSet<String>,
     /// `(kind, logical owner)` of every explicit removal.
     pub removals: Vec<(Kind, String)>,
+    /// Logical owner of a connector removal → where it is declared.
+    pub removal_places: BTreeMap<String, Location>,
 }
 
 impl Declared {
@@ -52,6 +55,11 @@ impl Declared {
                 .map(|model| model.name.clone())
                 .collect(),
             removals: connectors.chain(rules).collect(),
+            removal_places: project
+                .connector_removals
+                .iter()
+                .filter_map(|removal| Some((removal.logical_owner.clone(), removal.origin.location()?)))
+                .collect(),
         }
     }
 }
@@ -66,6 +74,8 @@ pub struct Desired<'a> {
     pub artifacts: &'a Artifacts,
     pub dag: &'a Dag,
     pub declared: Declared,
+    /// The worker clusters of the selected environment.
+    pub connect: Option<&'a ConnectRuntime>,
     /// `(kind, declaring name)` of processes that were not compiled at all.
     pub not_compiled: &'a [(Kind, String)],
 }
@@ -79,6 +89,7 @@ impl<'a> Desired<'a> {
             artifacts: &compiled.artifacts,
             dag: &compiled.dag,
             declared: Declared::of(&compiled.project),
+            connect: compiled.project.runtime.connect.as_ref(),
             not_compiled: &compiled.not_compiled,
         }
     }

@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::connector::ManagedConnectorObservation;
 use super::observation::{Observations, SchemaObservation, SubjectVersion, TopicObservation};
 use super::{Declared, Desired, Evidence, Plan, PlanInput, Selection, plan};
 use crate::codes::Diagnostics;
 use crate::compiler::artifact::{
-    Artifacts, FlinkJobArtifact, Kind, OwnerType, Ownership, SchemaArtifact, SchemaType, TopicArtifact,
+    Artifacts, ConnectorArtifact, FlinkJobArtifact, Kind, OwnerType, Ownership, SchemaArtifact, SchemaType,
+    TopicArtifact,
 };
 use crate::compiler::canonical::Checksum;
 use crate::compiler::{Dag, DagNode, DesiredResource, NodeType};
 use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
-use crate::project::model::{Compatibility, OwnershipMode, SchemaReference};
+use crate::project::model::{Compatibility, ConnectRuntime, OwnershipMode, SchemaReference};
 
 pub const PROJECT: &str = "payments";
 pub const ENVIRONMENT: &str = "prod";
@@ -120,6 +122,7 @@ pub struct World {
     pub state: OwnershipState,
     pub observations: Observations,
     pub selection: Option<Selection>,
+    pub connect: Option<ConnectRuntime>,
 }
 
 impl World {
@@ -132,7 +135,15 @@ impl World {
             state: OwnershipState::empty(PROJECT, ENVIRONMENT),
             observations: Observations::default(),
             selection: None,
+            connect: Some(super::connector::testing::runtime()),
         }
+    }
+
+    pub fn with_connector(mut self, connector: ConnectorArtifact, live: Option<ManagedConnectorObservation>) -> Self {
+        let observed = live.unwrap_or_else(|| super::connector::testing::absent(&connector.name));
+        self.observations.connectors.insert(connector.name.clone(), observed);
+        self.artifacts.connectors.push(connector);
+        self
     }
 
     pub fn with_topic(mut self, topic: TopicArtifact, live: Option<TopicObservation>) -> Self {
@@ -192,6 +203,10 @@ impl World {
         for topic in &self.artifacts.topics {
             resources.push(resource(Kind::Topic, &topic.name, &topic.ownership, Checksum::of(topic).unwrap()));
         }
+        for connector in &self.artifacts.connectors {
+            let checksum = Checksum::of(connector).unwrap();
+            resources.push(resource(Kind::Connector, &connector.name, &connector.ownership, checksum));
+        }
         for job in &self.artifacts.flink_jobs {
             resources.push(resource(Kind::FlinkJob, &job.name, &job.ownership, Checksum::of(job).unwrap()));
         }
@@ -203,6 +218,7 @@ impl World {
             artifacts: &self.artifacts,
             dag: &self.dag,
             declared: self.declared.clone(),
+            connect: self.connect.as_ref(),
             not_compiled: &self.not_compiled,
         }
     }
@@ -232,9 +248,9 @@ pub fn record(resource: &DesiredResource) -> OwnershipRecord {
         ownership: resource.mode,
         artifact_checksum: resource.artifact_checksum.clone(),
         backend: match resource.kind {
-            Kind::Schema => SCHEMA_REGISTRY_BACKEND,
-            Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => KAFKA_BACKEND,
-        }
-        .to_owned(),
+            Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
+            Kind::Connector => super::connector::testing::binding().identity().as_str().to_owned(),
+            Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => KAFKA_BACKEND.to_owned(),
+        },
     }
 }

@@ -6,6 +6,7 @@
 mod actions;
 mod blockers;
 mod build;
+pub mod connector;
 pub mod desired;
 pub mod impact;
 pub mod model;
@@ -49,8 +50,8 @@ pub struct PlanInput<'a> {
     pub selection: Option<&'a Selection>,
 }
 
-/// Decides the whole plan. E213 when a schema reference is neither live nor created earlier by this plan, E221 for a kind
-/// that this version cannot deploy, E901 when an observation that [`needed`] asked for is missing.
+/// Decides the whole plan. E205, E209 and E427 for connectors and removals that cannot be bound, E213 when a schema
+/// reference is neither live nor created earlier by this plan, E221 for a kind that this version cannot deploy, E901 when an observation that [`needed`] asked for is missing.
 pub fn plan(input: PlanInput<'_>) -> Result<Plan, Diagnostics> {
     build::plan(input)
 }

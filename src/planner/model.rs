@@ -11,6 +11,7 @@ use crate::compiler::artifact::Kind;
 use crate::ownership::model::{OwnershipRecord, ResourceId};
 use crate::project::model::OwnershipMode;
 
+use super::connector::{ConnectorActionEvidence, ConnectorDiff, ConnectorRemovalAssessment};
 use super::impact::ImpactEntry;
 use super::payload::PlanPayload;
 use super::risk::{ChangeRisk, RiskSummary};
@@ -79,6 +80,9 @@ pub enum Diff {
     None,
     Topic(TopicDiff),
     Schema(SchemaDiff),
+    Connector(ConnectorDiff),
+    /// A tombstone, a managed record and a matching observation: what the deletion carries.
+    ConnectorRemoval(Box<ConnectorActionEvidence>),
 }
 
 /// A resource and what the plan does to it; `verb` none = unchanged or observed only.
@@ -119,9 +123,9 @@ pub struct Action {
     pub index: u32,
     pub resource_id: ResourceId,
     pub action: Verb,
-    /// Control version 3 keys; always null for topics and schemas.
+    /// Control version 3 keys. At most one is set: a connector's for its deletion, a Gateway rule's always.
     pub gateway_evidence: Option<Value>,
-    pub connector_evidence: Option<Value>,
+    pub connector_evidence: Option<ConnectorActionEvidence>,
 }
 
 /// Why a resource is not this project's to change.
@@ -178,6 +182,8 @@ pub enum BlockerCode {
     SchemaIncompatible,
     FlinkUpdateRequiresSavepoint,
     FlinkResubmitRequiresStateEvidence,
+    ConnectorRemovalStateProviderDrift,
+    ConnectorRemovalOwnershipRequired,
 }
 
 impl BlockerCode {
@@ -187,6 +193,8 @@ impl BlockerCode {
             Self::SchemaIncompatible => "schema_incompatible",
             Self::FlinkUpdateRequiresSavepoint => "flink_update_requires_savepoint",
             Self::FlinkResubmitRequiresStateEvidence => "flink_resubmit_requires_state_evidence",
+            Self::ConnectorRemovalStateProviderDrift => "connector_removal_state_provider_drift",
+            Self::ConnectorRemovalOwnershipRequired => "connector_removal_ownership_required",
         }
     }
 }
@@ -219,7 +227,8 @@ pub struct Plan {
     pub project: String,
     pub environment: String,
     pub offline: bool,
-    /// Every desired resource, unchanged ones included, in kind order; inside a kind in the order of application.
+    /// Every desired resource, unchanged ones included, and every deletion, in kind order; inside a kind in the order of
+    /// application, deletions last.
     pub changes: Vec<Change>,
     /// Empty when blocked or offline.
     pub actions: Vec<Action>,
@@ -232,6 +241,8 @@ pub struct Plan {
     pub risk_summary: RiskSummary,
     /// Sorted by resource, change type.
     pub impact: Vec<ImpactEntry>,
+    /// Tombstones that make no action, in the order of their declaration.
+    pub connector_assessments: Vec<ConnectorRemovalAssessment>,
     /// Sorted by resource id; empty in a selected plan.
     pub removal_candidates: Vec<RemovalCandidate>,
     /// W146.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::compiler::artifact::{Ownership, SchemaArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, Ownership, SchemaArtifact};
 use crate::project::model::OwnershipMode;
 
+use super::connector::ConnectorDiff;
 use super::observation::{Observations, SubjectVersion};
 use super::schema::{creates_version, references_are_live, version_of};
 use super::{Desired, Selection};
@@ -20,6 +21,8 @@ pub struct Needs {
     pub versions: Vec<SubjectVersion>,
     /// Subjects whose next version number is needed (highest ever used + 1) → `Observations::next_versions`.
     pub numbered: Vec<String>,
+    /// Connectors of the default cluster, desired ones and those of removals: one strict read each.
+    pub connectors: Vec<String>,
 }
 
 fn observed(ownership: &Ownership, selection: Option<&Selection>) -> bool {
@@ -39,7 +42,11 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 /// External resources are not asked for: nothing is planned for them.
 pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
-    let topics = desired.artifacts.topics.iter().filter(|topic| observed(&topic.ownership, selection));
+    let artifacts = desired.artifacts;
+    let topics = artifacts.topics.iter().filter(|topic| observed(&topic.ownership, selection));
+    let connectors = artifacts.connectors.iter().filter(|connector| observed(&connector.ownership, selection));
+    // A project with removals is never planned in part.
+    let removed = artifacts.connector_removals.iter().map(|removal| removal.name.clone());
     let references = || schemas(desired, selection).flat_map(|schema| &schema.references);
     let referenced: BTreeSet<&String> = references().map(|reference| &reference.subject).collect();
     let numbered = schemas(desired, selection).filter(|schema| referenced.contains(&schema.subject));
@@ -48,7 +55,22 @@ pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
         subjects: sorted(schemas(desired, selection).map(|schema| schema.subject.clone())),
         versions: sorted(references().map(version_of)),
         numbered: sorted(numbered.map(|schema| schema.subject.clone())),
+        connectors: sorted(connectors.map(|connector| connector.name.clone()).chain(removed)),
     }
+}
+
+/// Connectors that would be created or updated: ask the worker to judge their configuration.
+pub fn config_checks<'a>(
+    desired: &Desired<'a>,
+    selection: Option<&'a Selection>,
+    observations: &Observations,
+) -> Vec<&'a ConnectorArtifact> {
+    let connectors = desired.artifacts.connectors.iter();
+    let differs = |connector: &&ConnectorArtifact| {
+        let live = observations.connectors.get(&connector.name);
+        live.is_some_and(|live| ConnectorDiff::of(connector, live).verb().is_some())
+    };
+    connectors.filter(|connector| observed(&connector.ownership, selection)).filter(differs).collect()
 }
 
 /// Subjects whose desired content differs from the latest version and whose references are all live: ask the registry for

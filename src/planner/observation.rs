@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::connector::ManagedConnectorObservation;
 use crate::compiler::artifact::SchemaType;
 use crate::project::model::{Compatibility, SchemaReference};
 
@@ -136,6 +137,8 @@ pub struct SubjectVersion {
 pub struct Observations {
     pub topics: BTreeMap<String, TopicObservation>,
     pub subjects: BTreeMap<String, SchemaObservation>,
+    /// By connector name.
+    pub connectors: BTreeMap<String, ManagedConnectorObservation>,
     /// By subject, for those whose content differs from the desired one.
     pub verdicts: BTreeMap<String, CompatibilityVerdict>,
     /// By subject: the version a register would create (highest number ever used + 1).

@@ -15,12 +15,18 @@ pub(super) struct Claim<'a> {
     pub backend: &'a str,
     pub exists: bool,
     pub record: Option<&'a OwnershipRecord>,
+    /// A resource of another identity that is recorded as the same object at the provider.
+    pub other: Option<&'a ResourceId>,
 }
 
 /// None when the verb of the comparison may stand; otherwise the reason why it may not.
 pub(super) fn decide(claim: Claim<'_>) -> Option<RequirementReason> {
     if !claim.owner_is_ours {
         return Some(RequirementReason::InvalidOwnership);
+    }
+    let claimed_twice = claim.other.is_some() && (claim.record.is_some() || !claim.exists);
+    if claimed_twice && claim.mode != OwnershipMode::External {
+        return Some(RequirementReason::StateMismatch);
     }
     match (claim.mode, claim.record) {
         (OwnershipMode::External, _) => Some(RequirementReason::External),
@@ -45,6 +51,9 @@ pub(super) fn explain(
     id: &ResourceId,
 ) -> String {
     let (mode, record) = (claim.mode.as_str(), claim.record);
+    if let (RequirementReason::StateMismatch, Some(other)) = (reason, claim.other) {
+        return format!("{resource} is recorded as {other} too, and two records cannot own one object");
+    }
     match (reason, record) {
         (RequirementReason::External, _) => format!("{resource} is external: it is observed and never changed"),
         (RequirementReason::InvalidOwnership, _) => format!("{resource} is owned by another project"),
@@ -54,7 +63,7 @@ pub(super) fn explain(
         (RequirementReason::RequiresAdoption, _) if !claim.exists => {
             format!("{resource} is declared {mode} but does not exist; adoption never creates")
         }
-        (RequirementReason::RequiresAdoption, _) => match state.and_then(|state| other_owner(state, claim, id)) {
+        (RequirementReason::RequiresAdoption, _) => match claim.other.or_else(|| other_owner(state?, claim, id)) {
             Some(other) => {
                 format!("{resource} exists, but is recorded as {other}; give the declaration its recorded name again")
             }
@@ -101,7 +110,7 @@ mod tests {
     }
 
     fn decision(mode: OwnershipMode, exists: bool, record: Option<&OwnershipRecord>) -> Option<RequirementReason> {
-        decide(Claim { mode, owner_is_ours: true, physical_name: NAME, backend: BACKEND, exists, record })
+        decide(Claim { mode, owner_is_ours: true, physical_name: NAME, backend: BACKEND, exists, record, other: None })
     }
 
     /// SAF-009, SAF-010, SAF-011, SAF-014, SAF-033, SAF-034, SAF-035
@@ -145,8 +154,15 @@ mod tests {
     fn an_artifact_of_another_project_is_never_written_to() {
         for mode in [OwnershipMode::External, OwnershipMode::Managed, OwnershipMode::Adopted] {
             for exists in [false, true] {
-                let claim =
-                    Claim { mode, owner_is_ours: false, physical_name: NAME, backend: BACKEND, exists, record: None };
+                let claim = Claim {
+                    mode,
+                    owner_is_ours: false,
+                    physical_name: NAME,
+                    backend: BACKEND,
+                    exists,
+                    record: None,
+                    other: None,
+                };
                 assert_eq!(decide(claim), Some(RequirementReason::InvalidOwnership));
             }
         }

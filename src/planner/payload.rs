@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::compiler::artifact::Kind;
 
+use super::connector::ConnectorRemovalAssessment;
 use super::impact::ImpactEntry;
 use super::model::{OwnershipRequirement, Plan, SafetyBlocker, Verb};
 use super::risk::{ChangeRisk, RiskSummary};
@@ -66,8 +67,8 @@ pub struct PlanPayload {
     pub risk_summary: RiskSummary,
     pub ownership_requirements: Vec<OwnershipRequirement>,
     pub safety_blockers: Vec<SafetyBlocker>,
-    /// Always empty until explicit connector removal can be planned.
-    pub connector_removal_assessments: Vec<Value>,
+    /// Tombstones that make no action.
+    pub connector_removal_assessments: Vec<ConnectorRemovalAssessment>,
     /// Always empty until explicit Gateway rule removal can be planned.
     pub gateway_removal_assessments: Vec<Value>,
 }
@@ -93,7 +94,7 @@ impl PlanPayload {
             risk_summary: plan.risk_summary.clone(),
             ownership_requirements: plan.requirements.clone(),
             safety_blockers: plan.blockers.clone(),
-            connector_removal_assessments: Vec::new(),
+            connector_removal_assessments: plan.connector_assessments.clone(),
             gateway_removal_assessments: Vec::new(),
         }
     }
@@ -108,7 +109,7 @@ impl Plan {
             has_changes: self.has_changes(),
             ownership_requirements: self.requirements.len(),
             safety_blockers: self.blockers.len(),
-            connector_removal_assessments: 0,
+            connector_removal_assessments: self.connector_assessments.len(),
             gateway_removal_assessments: 0,
             is_apply_blocked: self.is_apply_blocked(),
             risk: self.risk_summary.clone(),

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::connector::testing as connectors;
 use super::fixtures::{ENVIRONMENT, PROJECT, World, id, live_schema, live_topic, record, reference, schema, topic};
 use super::model::{Change, Diff, Plan, Verb};
 use super::needs::{compatibility_checks, needed};
@@ -19,7 +20,7 @@ use crate::ownership::model::{BackendKind, OwnershipState, StateAddress, StoreId
 use crate::ownership::scalar::Timestamp;
 use crate::project::model::{Compatibility, OwnershipMode};
 use crate::state::plan_file::{Origin, ReviewedPlan, StateReference};
-use crate::state::projection::project;
+use crate::state::projection::{foresee, project};
 
 const OWNERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 const MODES: [OwnershipMode; 3] = [OwnershipMode::External, OwnershipMode::Managed, OwnershipMode::Adopted];
@@ -263,11 +264,17 @@ fn reviewed(plan: &Plan, state: &OwnershipState) -> ReviewedPlan {
 /// The world after every action of the plan succeeded.
 fn applied(world: &World, plan: &Plan) -> World {
     let mut after = world.clone();
-    let completed = plan.actions.iter().map(|action| action.resource_id.clone()).collect();
-    after.state = project(&world.state, plan, &completed).unwrap_or_else(|| world.state.clone());
+    after.state = foresee(&world.state, plan, &plan.actions).unwrap().unwrap_or_else(|| world.state.clone());
     for (_, change) in plan.work() {
         match &change.diff {
             Diff::None => unreachable!("nothing is done without a comparison"),
+            Diff::Connector(_) => {
+                let desired = world.artifacts.connectors.iter().find(|sink| sink.name == change.name).unwrap();
+                after.observations.connectors.insert(change.name.clone(), connectors::live(desired));
+            }
+            Diff::ConnectorRemoval(_) => {
+                after.observations.connectors.insert(change.name.clone(), connectors::absent(&change.name));
+            }
             Diff::Topic(_) => {
                 let desired = world.artifacts.topics.iter().find(|topic| topic.name == change.name).unwrap();
                 let mut live = live_topic(&desired.name, desired.partitions, &[]);
@@ -295,9 +302,10 @@ fn applied(world: &World, plan: &Plan) -> World {
 
 fn permitted(world: &World, change: &Change) -> bool {
     let exists = match &change.diff {
-        Diff::None => return false,
+        Diff::None | Diff::ConnectorRemoval(_) => return false,
         Diff::Topic(diff) => diff.exists,
         Diff::Schema(diff) => diff.exists,
+        Diff::Connector(diff) => diff.exists,
     };
     let record = world.state.resources.get(&change.resource_id);
     match (change.mode, record) {
@@ -399,7 +407,7 @@ proptest! {
     fn the_next_state_holds_only_what_is_owned_and_what_was(world in worlds(), kept in 0usize..4) {
         let Some(plan) = planned(&world) else { return Ok(()) };
         let completed: BTreeSet<_> = plan.actions.iter().take(kept).map(|a| a.resource_id.clone()).collect();
-        let Some(next) = project(&world.state, &plan, &completed) else { return Ok(()) };
+        let Some(next) = project(&world.state, &plan, &completed, &[]).unwrap() else { return Ok(()) };
         prop_assert_eq!(next.serial, world.state.serial + 1);
         for (id, record) in &next.resources {
             prop_assert!(record.ownership != OwnershipMode::External);
@@ -426,7 +434,7 @@ proptest! {
         let left: Vec<_> = again.active().map(Change::label).collect();
         prop_assert!(left.is_empty(), "{:?}", left);
         prop_assert!(!again.is_apply_blocked());
-        prop_assert_eq!(project(&after.state, &again, &BTreeSet::new()), None);
+        prop_assert_eq!(project(&after.state, &again, &BTreeSet::new(), &[]).unwrap(), None);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
         }
     }
     // A removal forbids any selection, so it is never outside one.
-    for (kind, owner) in &desired.declared.removals {
+    for (kind, owner) in desired.declared.removals.iter().filter(|(kind, _)| !kind.deployable()) {
         names.push(format!("removal of {kind} '{owner}'"));
     }
     names.sort();
@@ -43,7 +43,7 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
     }
     Diagnostic::new(Code::E221KindNotDeployable, format!("this version cannot deploy {list}"))
         .at_opt(first.and_then(|resource| resource.location()))
-        .explain("it deploys topics and schemas; the other kinds are validated and compiled only")
+        .explain("it deploys topics, schemas and connectors; the other kinds are validated and compiled only")
         .suggest(
             "declare those models `ownership: {mode: external}`, take them out of this project, \
              or limit a direct apply to models without them: `apply --target` or `--select`",

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::compiler::artifact::Kind;
 
+use super::connector::ConnectorDiff;
 use super::impact::ImpactEntry;
 use super::model::{Change, Diff, Verb};
 use super::observation::{CompatibilityVerdict, EvidenceStatus};
@@ -73,6 +74,7 @@ impl RiskFlag {
 #[serde(rename_all = "snake_case")]
 pub enum RiskSource {
     CanonicalTopicImpact,
+    ConnectorDiff,
     KafkaTopicDiff,
     LiveResourceState,
     PlannedAction,
@@ -84,6 +86,7 @@ pub enum RiskSource {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskReason {
+    BackendConfigurationChange,
     CanonicalTopicImpactMissing,
     CompatibilityPolicyChange,
     DeclaredImpactEvidenceIncomplete,
@@ -245,16 +248,19 @@ fn classify(change: &Change, verb: Verb, impact: Option<&ImpactEntry>, offline: 
         },
         (Verb::Update, Diff::Topic(diff)) => topic_update(diff, impact),
         (Verb::Update, Diff::Schema(diff)) => schema_update(diff),
+        (Verb::Update, Diff::Connector(diff)) => connector_update(diff),
         (Verb::Update, Diff::None) => update_without_diff(change.kind),
+        (Verb::Update, Diff::ConnectorRemoval(_)) => unsupported(),
         (Verb::Adopt, _) => unsupported(),
     }
 }
 
 fn absence_was_observed(diff: &Diff) -> bool {
     match diff {
-        Diff::None => false,
+        Diff::None | Diff::ConnectorRemoval(_) => false,
         Diff::Topic(diff) => !diff.exists,
         Diff::Schema(diff) => !diff.exists,
+        Diff::Connector(diff) => !diff.exists,
     }
 }
 
@@ -330,6 +336,17 @@ fn schema_update(diff: &SchemaDiff) -> Row {
             &[RiskReason::CompatibilityPolicyChange],
         ),
     }
+}
+
+fn connector_update(diff: &ConnectorDiff) -> Row {
+    let flags: &[RiskFlag] = if diff.removes_a_key() { &[RiskFlag::Destructive] } else { &[] };
+    Row::new(
+        Assessment::Risky,
+        flags,
+        EvidenceStatus::Verified,
+        &[RiskSource::ConnectorDiff],
+        &[RiskReason::BackendConfigurationChange],
+    )
 }
 
 fn update_without_diff(kind: Kind) -> Row {

@@ -5,6 +5,7 @@
 mod check;
 mod decode;
 mod dotenv;
+pub mod endpoint;
 mod env;
 mod fields;
 pub mod fs;

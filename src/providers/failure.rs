@@ -10,6 +10,7 @@ use crate::codes::{Code, Diagnostic};
 pub enum Identity {
     Topic(String),
     Subject(String),
+    Connector(String),
 }
 
 impl fmt::Display for Identity {
@@ -17,6 +18,7 @@ impl fmt::Display for Identity {
         match self {
             Self::Topic(name) => write!(f, "topic:{name}"),
             Self::Subject(name) => write!(f, "schema:{name}"),
+            Self::Connector(name) => write!(f, "connector:{name}"),
         }
     }
 }
@@ -99,6 +101,10 @@ pub enum ProviderFailure {
         live: u32,
         desired: u32,
     },
+    /// Not now; nothing was changed.
+    Busy {
+        what: &'static str,
+    },
     /// A definite refusal: no effect.
     Rejected {
         reply: Reply,
@@ -119,6 +125,8 @@ pub enum ProviderFailure {
         failed: &'static str,
         class: Box<ProviderFailure>,
     },
+    /// A managed connector deletion that did not end in proved absence, whatever the reason.
+    RemovalDrift,
 }
 
 impl ProviderFailure {
@@ -126,7 +134,7 @@ impl ProviderFailure {
     pub fn may_have_effect(&self) -> bool {
         match self {
             Self::Aborted { uncertain } => *uncertain,
-            Self::Uncertain { .. } | Self::Partial { .. } => true,
+            Self::Uncertain { .. } | Self::Partial { .. } | Self::RemovalDrift => true,
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
             | Self::Tls { .. }
@@ -143,6 +151,7 @@ impl ProviderFailure {
             | Self::NotFound
             | Self::Conflict { .. }
             | Self::CannotReducePartitions { .. }
+            | Self::Busy { .. }
             | Self::Rejected { .. } => false,
         }
     }
@@ -166,10 +175,12 @@ impl ProviderFailure {
             | Self::NotFound
             | Self::Conflict { .. }
             | Self::CannotReducePartitions { .. }
+            | Self::Busy { .. }
             | Self::Rejected { .. }
             | Self::Aborted { .. }
             | Self::Uncertain { .. }
-            | Self::Partial { .. } => self,
+            | Self::Partial { .. }
+            | Self::RemovalDrift => self,
         }
     }
 
@@ -182,7 +193,9 @@ impl ProviderFailure {
             Self::CannotReducePartitions { .. } => Code::E401CannotReducePartitions,
             Self::Rejected { reply: Reply::Http { status: 409, .. }, .. } => Code::E402SchemaIncompatible,
             Self::Aborted { .. } => Code::E423StateLockLost,
+            Self::RemovalDrift => Code::E428ConnectorRemovalDrift,
             Self::Rejected { .. }
+            | Self::Busy { .. }
             | Self::Timeout
             | Self::Protocol { .. }
             | Self::Unreadable { .. }
@@ -217,10 +230,12 @@ impl ProviderFailure {
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
             | Self::NotFound
+            | Self::Busy { .. }
             | Self::Rejected { .. }
             | Self::Aborted { .. }
             | Self::Uncertain { .. }
-            | Self::Partial { .. } => false,
+            | Self::Partial { .. }
+            | Self::RemovalDrift => false,
         }
     }
 
@@ -244,8 +259,10 @@ impl ProviderFailure {
             | Self::NotFound
             | Self::Conflict { .. }
             | Self::CannotReducePartitions { .. }
+            | Self::Busy { .. }
             | Self::Aborted { .. }
-            | Self::Uncertain { .. } => None,
+            | Self::Uncertain { .. }
+            | Self::RemovalDrift => None,
         }
     }
 
@@ -280,7 +297,8 @@ impl ProviderFailure {
             Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => {
                 Some("plan again: the topic was created after the live topics were read")
             }
-            Self::Uncertain { .. } | Self::Aborted { uncertain: true } | Self::Partial { .. } => {
+            Self::Busy { .. } => Some("wait until the service has settled, then run the command again"),
+            Self::Uncertain { .. } | Self::Aborted { uncertain: true } | Self::Partial { .. } | Self::RemovalDrift => {
                 Some("look at the live resource before anything else is changed, then recover the operation")
             }
             Self::Rejected { reply: Reply::Http { status: 409, .. }, .. } => {
@@ -324,6 +342,10 @@ impl fmt::Display for ProviderFailure {
                 write!(f, "was not sent: the topic has {live} partitions, more than the {desired} declared")
             }
             Self::Rejected { reply, .. } => write!(f, "refused ({reply})"),
+            Self::Busy { what } => write!(f, "failed: {what}"),
+            Self::RemovalDrift => {
+                f.write_str("could not prove the exact absence of the connector: the outcome is unknown")
+            }
             Self::Aborted { uncertain: false } => f.write_str("was stopped before anything was sent"),
             Self::Aborted { uncertain: true } => {
                 f.write_str("was stopped after its request was sent: the outcome is unknown")

@@ -9,16 +9,18 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING,
+};
 use reqwest::{Client, Method, Response, StatusCode, Url, redirect, retry};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::endpoint::{Endpoint, EndpointError};
 use super::guard::guarded;
 use super::tls::{self, Material};
 use super::{Ctx, Identity, MutationGuard, ProviderFailure};
 use crate::compiler::strict_json;
+use crate::project::endpoint::{Endpoint, EndpointError};
 use crate::project::model::BasicAuth;
 use crate::project::secret::Secret;
 
@@ -68,9 +70,19 @@ impl<'a> Request<'a> {
 pub struct Answer {
     pub status: StatusCode,
     body: Vec<u8>,
+    announces_body: bool,
 }
 
 impl Answer {
+    pub fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// Its head says that a body follows, whether or not the status allows one.
+    pub fn announces_body(&self) -> bool {
+        self.announces_body
+    }
+
     /// The body by the strict reader: one value, no duplicate keys, no number out of range.
     pub fn json(&self) -> Result<Value, ProviderFailure> {
         strict_json::value(&self.body, self.body.len()).map_err(|_| ProviderFailure::Protocol { what: "JSON body" })
@@ -169,6 +181,13 @@ impl ProviderHttp {
         .await
     }
 
+    /// Asks exactly once, within the same deadline.
+    pub async fn read_once(&self, ctx: &Ctx, request: &Request<'_>) -> Result<Answer, ProviderFailure> {
+        let url = self.url(request)?;
+        let ctx = &ctx.within(self.total);
+        ctx.read(async { self.once(&self.reads, ctx, request, url, 1).await.map_err(|lost| lost.failure) }).await
+    }
+
     /// Sends once, under the guard. An answer is returned whatever its status; an unanswered request is uncertain.
     pub async fn mutate<G: MutationGuard>(
         &self,
@@ -225,8 +244,9 @@ impl ProviderHttp {
         if status.is_redirection() {
             return Err(Lost { failure: ProviderFailure::Protocol { what: "redirect" }, sent: true, passing: false });
         }
+        let announces = announces_body(response.headers());
         let body = bounded(response, request.limit).await?;
-        Ok(Answer { status, body })
+        Ok(Answer { status, body, announces_body: announces })
     }
 
     /// Parsers rewrite `.` and `..`: such a name would address something else.
@@ -241,6 +261,11 @@ impl ProviderHttp {
         let expected = request.path.iter().all(|segment| !matches!(*segment, "" | "." | ".."));
         if expected && url.path().ends_with(&path) { Ok(url) } else { Err(unaddressable()) }
     }
+}
+
+fn announces_body(headers: &HeaderMap) -> bool {
+    let length = headers.get(CONTENT_LENGTH).is_some_and(|length| length.as_bytes() != b"0");
+    length || headers.contains_key(TRANSFER_ENCODING)
 }
 
 async fn bounded(mut response: Response, limit: usize) -> Result<Vec<u8>, Lost> {

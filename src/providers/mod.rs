@@ -3,8 +3,8 @@
 //! applied, that it never starts after its [`MutationGuard`] is lost, and that every failure is one [`ProviderFailure`]
 //! without address, header, body or secret. What to do about a failure, and when to ask at all, stays the caller's business.
 
+pub mod connect;
 pub mod context;
-pub mod endpoint;
 pub mod failure;
 pub mod guard;
 pub mod http;
@@ -13,9 +13,13 @@ pub mod schema_registry;
 pub mod tls;
 pub mod vendor_text;
 
+pub use connect::ConnectClient;
 pub use context::{Ctx, Purpose};
 pub use failure::{Identity, ProviderFailure, Reply};
 pub use guard::{Lost, MutationGuard};
 pub use kafka::KafkaClient;
 pub use schema_registry::RegistryClient;
 pub use vendor_text::VendorText;
+
+#[cfg(test)]
+mod testing;

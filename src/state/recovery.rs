@@ -1,15 +1,17 @@
 //! How the targets of a blocked operation stand: exactly as before it, exactly as it intended, or provably neither. A total
 //! function over observations; it asks nobody, repairs nothing and never takes the nearest form.
 
+mod connectors;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::control::{AcceptedAs, Intent, Presence, Resolution, Target};
+use super::control::{AcceptedAs, Intent, Presence, ProgressEntry, Resolution, Target};
 use super::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::compiler::DesiredResource;
-use crate::compiler::artifact::{Kind, Ownership, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
 use crate::compiler::canonical::Checksum;
 use crate::planner::Desired;
 use crate::planner::model::{Action, Verb};
@@ -66,8 +68,16 @@ pub struct Assessment {
     pub differences: Map<String, Value>,
     /// Digest of the normal form; none when nothing complete was read.
     fingerprint: Option<Checksum>,
-    /// What ownership records of it as a candidate.
-    record: Option<OwnershipRecord>,
+    left: Left,
+}
+
+/// What ownership holds of a target once it is accepted as a candidate.
+#[derive(Clone, PartialEq, Debug)]
+enum Left {
+    Recorded(OwnershipRecord),
+    Removed,
+    /// It can be no candidate.
+    Nothing,
 }
 
 impl Assessment {
@@ -85,12 +95,14 @@ impl Assessment {
 pub struct Questions {
     pub topics: Vec<String>,
     pub subjects: Vec<String>,
+    pub connectors: Vec<String>,
 }
 
-/// None when the intent holds a kind that this version cannot observe: then no provider is asked at all.
+/// None when the intent holds a kind that this version cannot observe, or a connector deletion that the record or the project
+/// contradicts: then no provider is asked at all.
 pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>) -> Option<Questions> {
     let declared = Declarations::of(desired);
-    let (mut topics, mut subjects) = (BTreeSet::new(), BTreeSet::new());
+    let (mut topics, mut subjects, mut connectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for action in &intent.actions {
         let record = prior.resources.get(&action.resource_id).map(|record| record.physical_name.as_str());
         let name =
@@ -98,29 +110,55 @@ pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>)
         match action.resource_id.kind() {
             Kind::Topic => topics.extend(name.map(str::to_owned)),
             Kind::Schema => subjects.extend(name.map(str::to_owned)),
-            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => return None,
+            Kind::Connector => match connectors::deletion(action) {
+                Some(evidence) => {
+                    connectors::proved_record(action, evidence, prior, desired)?;
+                    connectors.insert(evidence.connector_name().as_str().to_owned());
+                }
+                None => connectors.extend(name.map(str::to_owned)),
+            },
+            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
         }
     }
-    Some(Questions { topics: topics.into_iter().collect(), subjects: subjects.into_iter().collect() })
+    Some(Questions {
+        topics: topics.into_iter().collect(),
+        subjects: subjects.into_iter().collect(),
+        connectors: connectors.into_iter().collect(),
+    })
 }
 
-/// One assessment an action, in order.
+/// One assessment an action, in order. `progress`: what is durable of the operation.
 pub fn classify(
     intent: &Intent,
     prior: &OwnershipState,
     desired: &Desired<'_>,
     observations: &Observations,
+    progress: &[ProgressEntry],
 ) -> Vec<Assessment> {
     let declared = Declarations::of(desired);
     let assess = |action: &Action| {
-        let judged =
-            judge(action, prior.resources.get(&action.resource_id), declared.find(&action.resource_id), observations);
-        let Judged { presence, verdict, differences, fingerprint, record } = judged;
+        let judged = match connectors::deletion(action) {
+            Some(evidence) => connectors::judge_deletion(
+                evidence,
+                connectors::proved_record(action, evidence, prior, desired),
+                progress.iter().any(|entry| entry.action_index == action.index),
+                desired.project,
+                action.resource_id.logical_name(),
+                observations.connectors.get(evidence.connector_name().as_str()),
+            ),
+            None => judge(
+                action,
+                prior.resources.get(&action.resource_id),
+                declared.find(&action.resource_id),
+                observations,
+            ),
+        };
+        let Judged { presence, verdict, differences, fingerprint, left } = judged;
         let (accepted_as, reason) = match verdict {
             Ok(accepted) => (Some(accepted), None),
             Err(reason) => (None, Some(reason)),
         };
-        Assessment { action: action.clone(), presence, accepted_as, reason, differences, fingerprint, record }
+        Assessment { action: action.clone(), presence, accepted_as, reason, differences, fingerprint, left }
     };
     intent.actions.iter().map(assess).collect()
 }
@@ -150,10 +188,13 @@ pub fn prove(
         let (Some(accepted_as), Some(fingerprint)) = (assessment.accepted_as, assessment.fingerprint.clone()) else {
             return Err(assessments);
         };
-        match (resolution, accepted_as, &assessment.record) {
+        match (resolution, accepted_as, &assessment.left) {
             (Resolution::Observed | Resolution::RolledBack, AcceptedAs::Prior, _) => {}
-            (Resolution::Observed, AcceptedAs::Candidate, Some(record)) => {
+            (Resolution::Observed, AcceptedAs::Candidate, Left::Recorded(record)) => {
                 resources.insert(assessment.action.resource_id.clone(), record.clone());
+            }
+            (Resolution::Observed, AcceptedAs::Candidate, Left::Removed) => {
+                resources.remove(&assessment.action.resource_id);
             }
             (Resolution::Observed | Resolution::RolledBack, AcceptedAs::Candidate, _)
             | (Resolution::AbandonedBeforeMutation, _, _) => return Err(assessments),
@@ -174,11 +215,15 @@ struct Declarations<'a> {
     resources: BTreeMap<(Kind, &'a str), &'a DesiredResource>,
     topics: BTreeMap<&'a str, &'a TopicArtifact>,
     schemas: BTreeMap<&'a str, &'a SchemaArtifact>,
+    connectors: BTreeMap<&'a str, &'a ConnectorArtifact>,
+    /// The backend of a connector; empty when no cluster can be bound.
+    connect: String,
 }
 
 struct Declaration<'a> {
     resource: &'a DesiredResource,
     artifact: Form<'a>,
+    backend: String,
     ours: bool,
 }
 
@@ -186,6 +231,7 @@ struct Declaration<'a> {
 enum Form<'a> {
     Topic(&'a TopicArtifact),
     Schema(&'a SchemaArtifact),
+    Connector(&'a ConnectorArtifact),
 }
 
 impl<'a> Declarations<'a> {
@@ -196,23 +242,27 @@ impl<'a> Declarations<'a> {
             resources: desired.resources.iter().map(|r| ((r.kind, r.logical_name.as_str()), r)).collect(),
             topics: artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect(),
             schemas: artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect(),
+            connectors: artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect(),
+            connect: connectors::binding(desired).map(|bound| bound.identity().as_str().to_owned()).unwrap_or_default(),
         }
     }
 
     fn find(&self, id: &ResourceId) -> Option<Declaration<'a>> {
         let resource = *self.resources.get(&(id.kind(), id.logical_name()))?;
         let name = resource.physical_name.as_str();
-        let artifact = match resource.kind {
-            Kind::Topic => Form::Topic(self.topics.get(name)?),
-            Kind::Schema => Form::Schema(self.schemas.get(name)?),
-            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => return None,
+        let (artifact, backend) = match resource.kind {
+            Kind::Topic => (Form::Topic(self.topics.get(name)?), KAFKA_BACKEND),
+            Kind::Schema => (Form::Schema(self.schemas.get(name)?), SCHEMA_REGISTRY_BACKEND),
+            Kind::Connector => (Form::Connector(self.connectors.get(name)?), self.connect.as_str()),
+            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
         };
         let Ownership { mode, project, .. } = match artifact {
             Form::Topic(topic) => &topic.ownership,
             Form::Schema(schema) => &schema.ownership,
+            Form::Connector(connector) => &connector.ownership,
         };
         let ours = project == self.project && *mode == resource.mode && *mode != OwnershipMode::External;
-        Some(Declaration { resource, artifact, ours })
+        Some(Declaration { resource, artifact, backend: backend.to_owned(), ours })
     }
 }
 
@@ -221,12 +271,12 @@ struct Judged {
     verdict: Result<AcceptedAs, Reason>,
     differences: Map<String, Value>,
     fingerprint: Option<Checksum>,
-    record: Option<OwnershipRecord>,
+    left: Left,
 }
 
 impl Judged {
     fn refused(presence: Seen, reason: Reason) -> Self {
-        Self { presence, verdict: Err(reason), differences: Map::new(), fingerprint: None, record: None }
+        Self { presence, verdict: Err(reason), differences: Map::new(), fingerprint: None, left: Left::Nothing }
     }
 }
 
@@ -246,7 +296,7 @@ fn judge(
     declared: Option<Declaration<'_>>,
     observations: &Observations,
 ) -> Judged {
-    let Some(Declaration { resource, artifact, ours }) = declared else {
+    let Some(Declaration { resource, artifact, backend, ours }) = declared else {
         return Judged::refused(Seen::Unreadable, Reason::ContentNotProvable);
     };
     let compared = match artifact {
@@ -254,17 +304,16 @@ fn judge(
         Form::Schema(schema) => {
             observations.subjects.get(&schema.subject).and_then(|live| compare_schema(schema, live))
         }
+        Form::Connector(connector) => {
+            observations.connectors.get(&connector.name).map(|live| connectors::compare(connector, live))
+        }
     };
     let Some(compared) = compared else { return Judged::refused(Seen::Unreadable, Reason::Unreadable) };
     let presence = if compared.exists { Seen::Present } else { Seen::Absent };
-    let backend = match artifact {
-        Form::Topic(_) => KAFKA_BACKEND,
-        Form::Schema(_) => SCHEMA_REGISTRY_BACKEND,
-    };
     let bound = record.is_none_or(|record| {
         record.physical_name == resource.physical_name && record.backend == backend && record.ownership == resource.mode
     });
-    if !ours || !bound {
+    if !ours || !bound || backend.is_empty() {
         return Judged::refused(presence, Reason::WrongBinding);
     }
     let is_prior = match action.action {
@@ -288,10 +337,10 @@ fn judge(
         physical_name: resource.physical_name.clone(),
         ownership: resource.mode,
         artifact_checksum: resource.artifact_checksum.clone(),
-        backend: backend.to_owned(),
+        backend,
     };
     let differences = if verdict.is_err() { compared.differences } else { Map::new() };
-    Judged { presence, verdict, differences, fingerprint: compared.fingerprint, record: Some(record) }
+    Judged { presence, verdict, differences, fingerprint: compared.fingerprint, left: Left::Recorded(record) }
 }
 
 /// None for an observation that lacks a part of the topic (REC-046).

@@ -8,7 +8,7 @@ use crate::project::model::Compatibility;
 use crate::state::control::OperationKind;
 use crate::state::testing::{OPERATION, at};
 
-fn intent(actions: &[(Verb, Kind, &str)]) -> Intent {
+pub(super) fn intent(actions: &[(Verb, Kind, &str)]) -> Intent {
     let actions = (0..).zip(actions).map(|(index, (verb, kind, name))| Action {
         index,
         resource_id: id(*kind, name),
@@ -16,6 +16,10 @@ fn intent(actions: &[(Verb, Kind, &str)]) -> Intent {
         gateway_evidence: None,
         connector_evidence: None,
     });
+    intent_of(actions.collect())
+}
+
+pub(super) fn intent_of(actions: Vec<Action>) -> Intent {
     Intent {
         operation_id: OPERATION,
         kind: OperationKind::Apply,
@@ -24,12 +28,12 @@ fn intent(actions: &[(Verb, Kind, &str)]) -> Intent {
         prior_state_serial: 0,
         prior_state_checksum: OwnershipState::empty(PROJECT, ENVIRONMENT).checksum().unwrap(),
         reviewed_plan_checksum: None,
-        actions: actions.collect(),
+        actions,
     }
 }
 
 fn assess(world: &World, verb: Verb, kind: Kind, name: &str) -> Assessment {
-    let all = classify(&intent(&[(verb, kind, name)]), &world.state, &world.desired(), &world.observations);
+    let all = classify(&intent(&[(verb, kind, name)]), &world.state, &world.desired(), &world.observations, &[]);
     let [one] = all.try_into().expect("one target");
     one
 }
@@ -161,7 +165,7 @@ fn what_cannot_be_proved_is_never_accepted() {
         World::new().with_topic(topic("a.v1", 1, &[]), None).with_schema(schema("s-value", json!("string")), None);
     assert_eq!(verdict(&world, Verb::Create, Kind::Topic, "gone"), Err(Reason::ContentNotProvable));
     assert_eq!(verdict(&world, Verb::Delete, Kind::Schema, "s"), Err(Reason::ContentNotProvable));
-    for kind in [Kind::FlinkJob, Kind::KafkaStreamsJob, Kind::Connector, Kind::GatewayRule] {
+    for kind in [Kind::FlinkJob, Kind::KafkaStreamsJob, Kind::GatewayRule] {
         assert!(verdict(&world, Verb::Create, kind, "a").is_err(), "{kind}");
         assert_eq!(questions(&intent(&[(Verb::Create, kind, "a")]), &world.state, &world.desired()), None);
     }
@@ -210,7 +214,7 @@ proptest! {
         }
         world.state.serial = 7;
         let prior = world.state.clone();
-        let assessments = || classify(&intent(&actions), &prior, &world.desired(), &world.observations);
+        let assessments = || classify(&intent(&actions), &prior, &world.desired(), &world.observations, &[]);
         let all = |wanted: &dyn Fn(Stands) -> bool| forms.iter().all(|(_, stands)| wanted(*stands));
         let observed = prove(Resolution::Observed, &prior, assessments());
         let rolled_back = prove(Resolution::RolledBack, &prior, assessments());

@@ -105,6 +105,16 @@ fn the_guide_says_what_the_local_backend_does_not_do() {
     }
 }
 
+/// CRM-103
+#[test]
+fn the_guide_says_what_no_lock_can_exclude() {
+    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/connectors.md")).unwrap();
+    let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["Kafka Connect has no conditional delete", "the lock keeps out other runs of streamt only"] {
+        assert!(guide.contains(part), "{part}");
+    }
+}
+
 fn removal(removals: &str) -> Workspace {
     let runtime = "runtime:
   kafka: {bootstrap_servers: 127.0.0.1:1}

@@ -6,6 +6,7 @@
 mod harness;
 
 mod cli;
+mod connectors;
 mod coordinator;
 mod disk;
 mod drain;

@@ -57,6 +57,11 @@ impl Apply {
         }
     }
 
+    /// The block in flight is a connector deletion that did not end in proved absence.
+    pub fn drifted(&self) -> bool {
+        self.outcomes.iter().any(|outcome| matches!(outcome, Err(ProviderFailure::RemovalDrift)))
+    }
+
     /// Notes why a step failed, and whether the lock hold can still be used.
     pub fn step_failed(&mut self, error: StateError) -> Event {
         let held = match error.kind {

@@ -275,6 +275,7 @@ impl Driver {
             let situation = Situation {
                 blocks: apply.as_ref().map_or(0, |apply| apply.prepared.schedule.blocks.len()),
                 interrupted: self.control.cancel.signal().is_some(),
+                drifted: apply.as_ref().is_some_and(|apply| apply.drifted()),
             };
             let Some((next, effect)) = transition(state, event, situation) else {
                 return (Verdict::Unresolved, Err(StateError::lock_lost()));

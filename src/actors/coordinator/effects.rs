@@ -11,16 +11,15 @@ use super::apply::Apply;
 use super::driver::{Driver, lock_reply};
 use super::machine::Event;
 use super::observe::Providers;
-use super::work::RegisterCall;
-use super::work::{Call, Schedule, Work};
+use super::work::{Call, ConnectorUpdate, RegisterCall, Schedule, Work};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::lock::{Acked, Observe, Step, StepKind};
 use crate::messages::operation::OperationEvent;
-use crate::messages::{kafka, schema_registry};
+use crate::messages::{connect, kafka, schema_registry};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::control::{FailureCode, Intent, ProgressEntry, ProgressStatus, RecoveryRecord};
 use crate::state::error::StateError;
-use crate::state::projection;
+use crate::state::projection::{self, ManagedConnectorResourceDeletion};
 use crate::state::scalar::Timestamp;
 use crate::state::store::Snapshot;
 
@@ -76,6 +75,9 @@ impl Driver {
     }
 
     pub(super) async fn start(&mut self, apply: &mut Apply, block: usize) -> Event {
+        if let Some(event) = self.unsettled(apply, block).await {
+            return event;
+        }
         let recorded_at = Timestamp::micros(self.now());
         let intent = Arc::clone(&apply.intent);
         let members: Vec<u32> = apply.prepared.schedule.block(block).iter().map(|work| work.action.index).collect();
@@ -194,8 +196,13 @@ impl Driver {
             .filter(|entry| entry.status == ProgressStatus::Completed && entry.succeeded == Some(true))
             .map(|entry| entry.resource_id.clone())
             .collect();
+        let deletions = ManagedConnectorResourceDeletion::completed(&snapshot.control.control);
         let (plan, prior) = (Arc::clone(&apply.prepared.plan), Arc::clone(&snapshot.state.state));
-        let next = self.off_arbiter(move || Ok(projection::project(&prior, &plan, &completed))).await;
+        let next = self
+            .off_arbiter(move || {
+                projection::project(&prior, &plan, &completed, &deletions).map_err(|error| error.diagnostic())
+            })
+            .await;
         let completed_at = Timestamp::micros(self.now());
         let event = self.step(apply, |_| Ok(StepKind::Commit { state: next?, completed_at })).await;
         if let (Event::Acked, Some(snapshot)) = (event, &apply.snapshot) {
@@ -225,6 +232,7 @@ async fn send(
     }
     const KAFKA: ProviderFailure = ProviderFailure::Config { field: "runtime.kafka" };
     const REGISTRY: ProviderFailure = ProviderFailure::Config { field: "runtime.schema_registry" };
+    const CONNECT: ProviderFailure = ProviderFailure::Config { field: "runtime.connect" };
     match work.call.clone() {
         Call::CreateTopic(topic) => {
             let kafka = providers.kafka.as_ref().ok_or(KAFKA)?;
@@ -245,6 +253,23 @@ async fn send(
         Call::SetLevel { subject, level } => {
             let registry = providers.schema_registry.as_ref().ok_or(REGISTRY)?;
             outcome(registry.send(schema_registry::SetCompatibility { lease, ctx, subject, level }).await)
+        }
+        Call::CreateConnector(artifact) => {
+            let workers = providers.connect.as_ref().ok_or(CONNECT)?;
+            outcome(workers.send(connect::CreateConnector { lease, ctx, artifact: *artifact }).await)
+        }
+        Call::UpdateConnector(update) => {
+            let workers = providers.connect.as_ref().ok_or(CONNECT)?;
+            let ConnectorUpdate { current, artifact } = *update;
+            outcome(workers.send(connect::UpdateConnector { lease, ctx, current, artifact }).await)
+        }
+        // It is started: whatever is not the proved absence leaves the outcome open.
+        Call::DeleteConnector(current) => {
+            let workers = providers.connect.as_ref().ok_or(ProviderFailure::RemovalDrift)?;
+            match workers.send(connect::DeleteManaged { lease, ctx, current: *current }).await {
+                Ok(outcome) => outcome.map(|_| ()),
+                Err(_) => Err(ProviderFailure::Aborted { uncertain: true }),
+            }
         }
     }
 }

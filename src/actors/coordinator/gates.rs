@@ -20,6 +20,7 @@ use crate::state::projection;
 use crate::state::scalar::Timestamp;
 use crate::state::store::Snapshot;
 
+use super::connectors::removal_warning;
 use super::driver::{Driver, lock_reply};
 use super::observe::{Look, NoPlan, Providers, Subject, answered, look};
 use super::work::Schedule;
@@ -88,10 +89,12 @@ impl Driver {
         snapshot: &Snapshot,
     ) -> Result<(Arc<Plan>, Option<SavedPlan>), Stop> {
         self.enter(snapshot)?;
+        self.connectors_resolved(&request.compiled, snapshot)?;
         let subject = self.deployable(&request.compiled, None)?;
         let providers = Providers::required(&self.providers, &subject)?;
         let Look { plan, .. } = self.look(&subject, snapshot, &providers, Purpose::Plan).await?;
         self.unchanged(snapshot).await?;
+        self.warnings.extend(removal_warning(&plan));
         let saved = match &request.save {
             None => None,
             Some(path) => {
@@ -118,6 +121,8 @@ impl Driver {
         made: &mut Option<Arc<Plan>>,
     ) -> Result<Option<(Prepared, Snapshot)>, Stop> {
         self.enter(snapshot)?;
+        self.removals_are_reviewed(&request)?;
+        self.connectors_resolved(request.compiled, snapshot)?;
         let (reviewed, subject) = match request.source {
             ApplySource::Direct { selection } => (None, self.deployable(request.compiled, Some(selection))?),
             ApplySource::Reviewed { file, reload } => {
@@ -127,7 +132,7 @@ impl Driver {
             }
         };
         let providers = Providers::required(&self.providers, &subject)?;
-        let Look { plan, observations } = self.look(&subject, snapshot, &providers, Purpose::Apply).await?;
+        let Look { plan, observations, .. } = self.look(&subject, snapshot, &providers, Purpose::Apply).await?;
         *made = Some(Arc::clone(&plan));
 
         self.unchanged(snapshot).await?;
@@ -151,6 +156,7 @@ impl Driver {
         let snapshot = self.unchanged(snapshot).await?;
         self.projected(&plan, &schedule, &snapshot.state.state).await?;
         self.proceed()?;
+        self.warnings.extend(removal_warning(&plan));
         Ok(Some((Prepared { plan, actions, schedule, providers }, snapshot)))
     }
 
@@ -235,7 +241,7 @@ impl Driver {
         let observer = Arc::clone(&self.control.observer);
         match look(subject, state, providers, purpose, &self.reads, &observer).await {
             Ok(look) => {
-                self.warnings.extend(look.plan.warnings.iter().cloned());
+                self.warnings.extend(look.plan.warnings.iter().chain(look.warnings.iter()).cloned());
                 self.tell(OperationEvent::Planned { actions: look.plan.active().count() });
                 self.proceed()?;
                 Ok(look)
@@ -283,7 +289,7 @@ impl Driver {
             .map(|(identity, failure)| {
                 let verb = match identity {
                     Identity::Topic(name) if created.contains(name) => "create",
-                    Identity::Topic(_) | Identity::Subject(_) => "update",
+                    Identity::Topic(_) | Identity::Subject(_) | Identity::Connector(_) => "update",
                 };
                 failure.diagnostic(&format!("{identity}: {verb}"))
             })
@@ -293,11 +299,11 @@ impl Driver {
 
     /// Row 25: the ownership that this apply will leave can be formed, before anything is changed for it.
     async fn projected(&self, plan: &Arc<Plan>, schedule: &Schedule, prior: &Arc<OwnershipState>) -> Result<(), Stop> {
-        let (plan, prior, all) = (Arc::clone(plan), Arc::clone(prior), schedule.resource_ids());
+        let (plan, prior, actions) = (Arc::clone(plan), Arc::clone(prior), schedule.actions());
         self.off_arbiter(move || {
             let unformed =
                 |_| Diagnostic::new(Code::E411StateInvalid, "the next ownership state has no canonical form");
-            match projection::project(&prior, &plan, &all) {
+            match projection::foresee(&prior, &plan, &actions).map_err(|error| error.diagnostic())? {
                 Some(next) => next.checksum().map(|_| ()).map_err(unformed),
                 None => Ok(()),
             }

@@ -84,6 +84,8 @@ pub struct Situation {
     pub blocks: usize,
     /// A first signal arrived.
     pub interrupted: bool,
+    /// The block that failed was a connector deletion whose outcome is not proved.
+    pub drifted: bool,
 }
 
 /// The one thing to do next.
@@ -148,10 +150,13 @@ pub fn transition(state: State, event: Event, situation: Situation) -> Option<(S
                 false => start_or_commit(block + 1, situation),
             }
         }
-        (State::Completing { succeeded: false, .. }, Event::Acked) => mark(match situation.interrupted {
-            true => FailureCode::OperationInterrupted,
-            false => FailureCode::RuntimeActionFailed,
-        }),
+        (State::Completing { succeeded: false, .. }, Event::Acked) => {
+            mark(match (situation.drifted, situation.interrupted) {
+                (true, _) => FailureCode::ConnectorRemovalDrift,
+                (false, true) => FailureCode::OperationInterrupted,
+                (false, false) => FailureCode::RuntimeActionFailed,
+            })
+        }
 
         (State::Marking, Event::Acked) => release(Verdict::RecoveryRequired),
         (State::Clearing, Event::Acked) => release(Verdict::Cleared),
@@ -305,7 +310,7 @@ mod tests {
             }
             for event in events {
                 for signal in [interrupted, true] {
-                    let situation = Situation { blocks, interrupted: signal };
+                    let situation = Situation { blocks, interrupted: signal, drifted: false };
                     let (next, following) = transition(state, *event, situation)
                         .unwrap_or_else(|| panic!("{state:?} does not expect {event:?}"));
                     path.push((next, *event, following));
@@ -354,7 +359,7 @@ mod tests {
             for event in EVENTS {
                 let expected = answers(effect).contains(&event);
                 for interrupted in [false, true] {
-                    let outcome = transition(state, event, Situation { blocks: 3, interrupted });
+                    let outcome = transition(state, event, Situation { blocks: 3, interrupted, drifted: false });
                     assert_eq!(outcome.is_some(), expected, "{state:?} {event:?}");
                 }
             }
@@ -456,14 +461,15 @@ mod tests {
             (State::Starting { block: 0 }, Event::Acked),
             (State::Completing { block: 0, succeeded: true }, Event::Acked),
         ] {
-            let (_, effect) = transition(state, event, Situation { blocks: 3, interrupted: true }).expect("expected");
+            let (_, effect) =
+                transition(state, event, Situation { blocks: 3, interrupted: true, drifted: false }).expect("expected");
             assert!(!matches!(effect, Effect::Start { .. } | Effect::Mutate { .. }), "{state:?} {effect:?}");
         }
     }
 
     #[test]
     fn a_signal_during_the_last_action_does_not_keep_a_finished_operation_from_its_commit() {
-        let situation = Situation { blocks: 2, interrupted: true };
+        let situation = Situation { blocks: 2, interrupted: true, drifted: false };
         let outcome = transition(State::Completing { block: 1, succeeded: true }, Event::Acked, situation);
         assert_eq!(outcome, Some((State::Committing, Effect::Commit)));
     }
@@ -471,7 +477,7 @@ mod tests {
     /// An apply without actions is still a durable operation.
     #[test]
     fn an_operation_without_actions_begins_and_commits() {
-        let situation = Situation { blocks: 0, interrupted: false };
+        let situation = Situation { blocks: 0, interrupted: false, drifted: false };
         assert_eq!(transition(State::Preparing, Event::Ready, situation), Some((State::Beginning, Effect::Begin)));
         assert_eq!(transition(State::Beginning, Event::Acked, situation), Some((State::Committing, Effect::Commit)));
     }

@@ -3,6 +3,7 @@
 //! machine; `recover` ends an operation that was blocked. It promises that nothing is sent without a durable step before it, and that after a failure nothing more is sent at all.
 
 mod apply;
+mod connectors;
 mod driver;
 mod effects;
 mod gates;

@@ -8,6 +8,7 @@ use actix::prelude::MailboxError;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use tokio_util::sync::CancellationToken;
 
+use crate::actors::connect::ConnectActor;
 use crate::actors::kafka::KafkaActor;
 use crate::actors::registry::Registry;
 use crate::actors::schema_registry::SchemaRegistryActor;
@@ -25,16 +26,19 @@ use crate::providers::schema_registry::Verdict;
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::model::OwnershipState;
 
+use super::connectors::{self, ObservedConnectors};
+
 /// Bound of all reads of one plan.
 const OBSERVE_BUDGET: Duration = Duration::from_secs(120);
 /// Requests handed to one provider actor at a time; its own permits bound what is in flight.
-const ASKED_AT_ONCE: usize = 16;
+pub(super) const ASKED_AT_ONCE: usize = 16;
 
 /// The provider actors that an operation needs; a service that nothing needs is never contacted.
 #[derive(Clone)]
 pub struct Providers {
     pub kafka: Option<Addr<KafkaActor>>,
     pub schema_registry: Option<Addr<SchemaRegistryActor>>,
+    pub connect: Option<Addr<ConnectActor>>,
 }
 
 /// What is planned, and for whom.
@@ -56,7 +60,8 @@ impl Providers {
         let needs = subject.needs();
         let project = &subject.compiled.project;
         let schemas = !needs.subjects.is_empty();
-        let any = schemas || !needs.topics.is_empty();
+        let connectors = !needs.connectors.is_empty();
+        let any = schemas || connectors || !needs.topics.is_empty();
         let missing = |service: &str, block: &str| {
             Diagnostic::new(
                 Code::E208MissingConfig,
@@ -74,7 +79,12 @@ impl Providers {
             (true, None) => return Err(missing("a Schema Registry", "runtime.schema_registry")),
             (true, Some(runtime)) => Some(registry.schema_registry(runtime, &project.root)),
         };
-        Ok(Self { kafka, schema_registry })
+        let connect = match (connectors, &project.runtime.connect) {
+            (false, _) => None,
+            (true, None) => return Err(missing("Kafka Connect", "runtime.connect")),
+            (true, Some(runtime)) => Some(registry.connect(runtime, &project.root)),
+        };
+        Ok(Self { kafka, schema_registry, connect })
     }
 }
 
@@ -83,6 +93,8 @@ impl Providers {
 pub struct Look {
     pub plan: Arc<Plan>,
     pub observations: Arc<Observations>,
+    /// What could not be found out and does not keep the plan from being made.
+    pub warnings: Diagnostics,
 }
 
 /// Why there is no plan.
@@ -145,13 +157,25 @@ pub async fn look(
             .await
             .map_err(told(ProviderKind::SchemaRegistry, "reading subjects"))
     };
-    let (topics, (schemas, refused)) = tokio::try_join!(topics, schemas)?;
+    let connectors = async {
+        let Some(workers) = &providers.connect else { return Ok(Default::default()) };
+        let resources = needs.connectors.len();
+        observer(&OperationEvent::Observing { provider: ProviderKind::KafkaConnect, resources });
+        connectors::observe(subject, &needs.connectors, workers, &ctx)
+            .await
+            .map_err(told(ProviderKind::KafkaConnect, "reading connectors"))
+    };
+    let (topics, (schemas, mut refused), connectors) = tokio::try_join!(topics, schemas, connectors)?;
+    let ObservedConnectors { connectors, findings } = connectors;
+    let (errors, warnings): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
+    refused.extend(errors);
     if refused.has_errors() {
         return Err(NoPlan::Refused(refused));
     }
-    let mut observations = Observations { topics, ..schemas };
+    let mut observations = Observations { topics, connectors, ..schemas };
 
     let first = decide(subject, &state, observations.clone()).await?;
+    let first = Look { warnings: warnings.into(), ..first };
     let watched = first.plan.watched_topics();
     let Some(kafka) = providers.kafka.as_ref().filter(|_| !watched.is_empty()) else { return Ok(first) };
     let message = kafka::ConsumerLag { ctx: ctx.clone(), topics: watched, groups: Groups::All };
@@ -160,7 +184,8 @@ pub async fn look(
         Err(ProviderFailure::Aborted { .. }) if cancel.is_cancelled() => return Err(NoPlan::Cancelled),
         Err(_) => unreadable_consumers(),
     });
-    decide(subject, &state, observations).await
+    let second = decide(subject, &state, observations).await?;
+    Ok(Look { warnings: first.warnings, ..second })
 }
 
 fn unreadable_consumers() -> ConsumerEvidence {
@@ -254,7 +279,7 @@ async fn decide(subject: &Subject, state: &Arc<OwnershipState>, observations: Ob
         let desired = Desired::of(&subject.compiled);
         let evidence = Evidence::Online { state: &state, observations: &observations };
         let made = plan(PlanInput { desired: &desired, evidence, selection: subject.selection.as_deref() })?;
-        Ok(Look { plan: Arc::new(made), observations: Arc::new(observations) })
+        Ok(Look { plan: Arc::new(made), observations: Arc::new(observations), warnings: Diagnostics::new() })
     });
     job.await
         .unwrap_or_else(|_| Err(Diagnostic::new(Code::E901Internal, "planning ended unexpectedly").into()))

@@ -16,14 +16,14 @@ use crate::compiler::Compiled;
 use crate::messages::lock::{Acked, ResolutionOf, Step, StepKind};
 use crate::messages::operation::{OperationEvent, ProviderKind, Reload};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
-use crate::messages::{kafka, schema_registry};
+use crate::messages::{connect, kafka, schema_registry};
 use crate::planner::Desired;
+use crate::planner::connector::ConnectorName;
 use crate::planner::observation::Observations;
 use crate::providers::kafka::ConfigRead;
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::control::{AcceptedAs, Intent, Resolution, ResolutionRecord};
 use crate::state::error::{StateError, StateErrorKind};
-use crate::state::model::OwnershipState;
 use crate::state::plan_file::environment_fingerprint;
 use crate::state::recovery::{Assessment, Proof, Questions, classify, prove, questions};
 use crate::state::recovery_plan::{self, Basis, RecoveryPlan};
@@ -280,7 +280,14 @@ impl Driver {
             }
         };
         let (compiled, intent) = (Arc::clone(compiled), Arc::clone(intent));
-        let judged = self.off_arbiter(move || Ok(judge(resolution, &intent, &prior, &compiled, &observations))).await?;
+        let control = snapshot.control.control.clone();
+        let judged = self
+            .off_arbiter(move || {
+                let desired = Desired::of(&compiled);
+                let targets = classify(&intent, &prior, &desired, &observations, control.progress());
+                Ok(prove(resolution, &prior, targets))
+            })
+            .await?;
         judged.map_err(|targets| Refusal::Targets(unproved(resolution, &targets), targets))
     }
 
@@ -298,16 +305,6 @@ impl Driver {
             }
         }
     }
-}
-
-fn judge(
-    resolution: Resolution,
-    intent: &Intent,
-    prior: &OwnershipState,
-    compiled: &Compiled,
-    observations: &Observations,
-) -> Result<Proof, Vec<Assessment>> {
-    prove(resolution, prior, classify(intent, prior, &Desired::of(compiled), observations))
 }
 
 async fn observe(
@@ -337,8 +334,18 @@ async fn observe(
         answered(registry.schema_registry(runtime, root).send(message).await)
             .map_err(told(ProviderKind::SchemaRegistry))
     };
-    let (topics, subjects) = tokio::try_join!(topics, subjects)?;
-    Ok(Observations { topics, subjects, ..Observations::default() })
+    let connectors = async {
+        if asked.connectors.is_empty() {
+            return Ok(Default::default());
+        }
+        let runtime = runtime.connect.as_ref().ok_or_else(|| missing("runtime.connect"))?;
+        tell(OperationEvent::Observing { provider: ProviderKind::KafkaConnect, resources: asked.connectors.len() });
+        let names = asked.connectors.iter().filter_map(|name| ConnectorName::new(name)).collect();
+        let message = connect::ObserveManaged { ctx: ctx.clone(), names };
+        answered(registry.connect(runtime, root).send(message).await).map_err(told(ProviderKind::KafkaConnect))
+    };
+    let (topics, subjects, connectors) = tokio::try_join!(topics, subjects, connectors)?;
+    Ok(Observations { topics, subjects, connectors, ..Observations::default() })
 }
 
 fn told(kind: ProviderKind) -> impl FnOnce(ProviderFailure) -> Diagnostic {

@@ -1,14 +1,15 @@
 //! The actions of a plan as the calls that carry them out, in blocks: one action, or one group of topic creates.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{Kind, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, Kind, SchemaArtifact, TopicArtifact};
 use crate::messages::operation::Label;
 use crate::planner::Plan;
+use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
 use crate::planner::model::{Action, Diff, Verb};
 use crate::planner::observation::{CompatibilityVerdict, Observations, SchemaObservation};
 use crate::project::model::Compatibility;
@@ -21,7 +22,20 @@ pub enum Call {
     CreateTopic(TopicArtifact),
     UpdateTopic(Box<TopicUpdate>),
     Register(Box<RegisterCall>),
-    SetLevel { subject: String, level: Compatibility },
+    SetLevel {
+        subject: String,
+        level: Compatibility,
+    },
+    CreateConnector(Box<ConnectorArtifact>),
+    UpdateConnector(Box<ConnectorUpdate>),
+    /// Exactly what is deleted.
+    DeleteConnector(Box<ManagedConnectorObservation>),
+}
+
+#[derive(Clone, Debug)]
+pub struct ConnectorUpdate {
+    pub current: ManagedConnectorObservation,
+    pub artifact: ConnectorArtifact,
 }
 
 #[derive(Clone, Debug)]
@@ -59,6 +73,8 @@ impl Schedule {
             compiled.artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect();
         let schemas: HashMap<&str, &SchemaArtifact> =
             compiled.artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect();
+        let connectors: HashMap<&str, &ConnectorArtifact> =
+            compiled.artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect();
         let changes: BTreeMap<_, _> = plan.changes.iter().map(|change| (&change.resource_id, change)).collect();
         let mut works = Vec::with_capacity(actions.len());
         for action in actions {
@@ -85,16 +101,31 @@ impl Schedule {
                                 .content
                                 .as_ref()
                                 .is_some_and(|content| content.verdict == CompatibilityVerdict::Unproven),
-                            Diff::None | Diff::Topic(_) => false,
+                            Diff::None | Diff::Topic(_) | Diff::Connector(_) | Diff::ConnectorRemoval(_) => false,
                         },
                     }))
                 }),
+                (Kind::Connector, Verb::Create, _) => {
+                    connectors.get(name).map(|artifact| Call::CreateConnector(Box::new(compiled.bound(artifact))))
+                }
+                (Kind::Connector, Verb::Update, _) => connectors.get(name).and_then(|artifact| {
+                    let current = observations.connectors.get(name)?.clone();
+                    let artifact = compiled.bound(artifact);
+                    Some(Call::UpdateConnector(Box::new(ConnectorUpdate { current, artifact })))
+                }),
+                (Kind::Connector, Verb::Delete, Diff::ConnectorRemoval(_)) => {
+                    let evidence = action.connector_evidence.as_ref();
+                    let live = observations.connectors.get(name);
+                    live.filter(|live| evidence.is_some_and(|reviewed| reviewed.is_of(live)))
+                        .map(|live| Call::DeleteConnector(Box::new(live.clone())))
+                }
                 (
                     Kind::Topic | Kind::Schema,
                     Verb::Register | Verb::Create | Verb::Submit | Verb::Delete | Verb::Cancel | Verb::Adopt,
                     _,
                 )
-                | (Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule, _, _) => None,
+                | (Kind::Connector, Verb::Register | Verb::Submit | Verb::Delete | Verb::Cancel | Verb::Adopt, _)
+                | (Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule, _, _) => None,
             };
             let label = Label { kind: change.kind, name: name.to_owned() };
             works.push(Work { action: action.clone(), label, call: call.ok_or_else(|| unplanned(action))? });
@@ -113,7 +144,12 @@ impl Schedule {
             .iter()
             .map(|work| match &work.call {
                 Call::CreateTopic(topic) => Some(topic.clone()),
-                Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+                Call::UpdateTopic(_)
+                | Call::Register(_)
+                | Call::SetLevel { .. }
+                | Call::CreateConnector(_)
+                | Call::UpdateConnector(_)
+                | Call::DeleteConnector(_) => None,
             })
             .collect()
     }
@@ -125,14 +161,29 @@ impl Schedule {
             match &work.call {
                 Call::CreateTopic(topic) => creates.push(topic.clone()),
                 Call::UpdateTopic(update) => updates.push(update.as_ref().clone()),
-                Call::Register(_) | Call::SetLevel { .. } => {}
+                Call::Register(_)
+                | Call::SetLevel { .. }
+                | Call::CreateConnector(_)
+                | Call::UpdateConnector(_)
+                | Call::DeleteConnector(_) => {}
             }
         }
         (creates, updates)
     }
 
-    pub fn resource_ids(&self) -> BTreeSet<crate::state::model::ResourceId> {
-        self.works.iter().map(|work| work.action.resource_id.clone()).collect()
+    /// The connector that a block of one changes.
+    pub fn connector(block: &[Work]) -> Option<ConnectorName> {
+        let [work] = block else { return None };
+        match &work.call {
+            Call::CreateConnector(artifact) => ConnectorName::new(&artifact.name),
+            Call::UpdateConnector(update) => Some(update.current.name().clone()),
+            Call::DeleteConnector(current) => Some(current.name().clone()),
+            Call::CreateTopic(_) | Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+        }
+    }
+
+    pub fn actions(&self) -> Vec<Action> {
+        self.works.iter().map(|work| work.action.clone()).collect()
     }
 }
 
@@ -150,7 +201,12 @@ fn blocks(works: &[Work]) -> Vec<Range<usize>> {
     for (index, work) in works.iter().enumerate() {
         let topic = match &work.call {
             Call::CreateTopic(topic) => Some(topic),
-            Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+            Call::UpdateTopic(_)
+            | Call::Register(_)
+            | Call::SetLevel { .. }
+            | Call::CreateConnector(_)
+            | Call::UpdateConnector(_)
+            | Call::DeleteConnector(_) => None,
         };
         let joins = topic.zip(filling.as_mut()).is_some_and(|(topic, request)| request.takes(topic));
         match blocks.last_mut() {

@@ -180,7 +180,8 @@ impl Report<'_> {
         set("unchanged", json!(names(unchanged)));
         set("errors", json!(errors));
         set("gateway_removal_assessments", json!([]));
-        set("connector_removal_assessments", json!([]));
+        let assessments = outcome.plan.as_deref().map_or(&[][..], |plan| plan.connector_assessments.as_slice());
+        set("connector_removal_assessments", outcome::json(&assessments));
         if let (Some(checksum), Some(path)) = (&outcome.plan_checksum, &self.plan_path) {
             set("plan_checksum", json!(checksum));
             set("plan_file", json!(path.display().to_string()));
@@ -266,7 +267,8 @@ impl Report<'_> {
             "dry_run": true, "summary": payload.summary, "creates": payload.summary.creates,
             "updates": payload.summary.updates, "deletes": payload.summary.deletes,
             "has_changes": payload.summary.has_changes, "gateway_removal_assessments": [],
-            "connector_removal_assessments": [], "plan_checksum": self.outcome.plan_checksum,
+            "connector_removal_assessments": payload.connector_removal_assessments,
+            "plan_checksum": self.outcome.plan_checksum,
         });
         let mut text = view(plan, &payload, false, None);
         text.line("Dry run: nothing was changed.");
@@ -281,7 +283,8 @@ impl Report<'_> {
         json!({
             "summary": payload.summary, "ownership_requirements": payload.ownership_requirements,
             "blocking_ownership_requirements": outcome::json(&blocking), "safety_blockers": payload.safety_blockers,
-            "gateway_removal_assessments": [], "connector_removal_assessments": [],
+            "gateway_removal_assessments": [],
+            "connector_removal_assessments": payload.connector_removal_assessments,
             "plan_checksum": self.outcome.plan_checksum,
         })
     }

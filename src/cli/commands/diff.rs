@@ -77,6 +77,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
         topics: models.iter().map(|topic| topic.name.clone()).collect(),
         source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
         subjects: Vec::new(),
+        connectors: Vec::new(),
         consumers: false,
         counts: false,
     };

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod build;
 pub mod compile;
 pub mod completion;
+mod connector_rows;
 pub mod diff;
 pub mod docs_schema;
 pub mod envs;

@@ -22,6 +22,7 @@ use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
 use crate::compiler::environment_fingerprint;
 use crate::messages::operation::{PlanRequest, SavedPlan};
+use crate::planner::connector::ConnectorRemovalAssessment;
 use crate::planner::model::{OwnershipRequirement, SafetyBlocker, Verb};
 use crate::planner::payload::{PlanPayload, Summary};
 use crate::planner::risk::{ChangeRisk, RiskSummary};
@@ -70,7 +71,7 @@ struct PlanData<'a> {
     ownership_requirements: &'a [OwnershipRequirement],
     safety_blockers: &'a [SafetyBlocker],
     gateway_removal_assessments: &'a [Value],
-    connector_removal_assessments: &'a [Value],
+    connector_removal_assessments: &'a [ConnectorRemovalAssessment],
     removal_candidates: Value,
     #[serde(flatten)]
     saved: Option<SavedData>,
@@ -262,8 +263,12 @@ fn next(compiled: &Compiled, made: &Made, payload: &PlanPayload, offline: bool) 
         false => String::new(),
     };
     let apply = project::next_command(project, "apply");
+    let force = if payload.summary.deletes > 0 { gates::force(project) } else { "" };
     match &made.saved {
-        Some(saved) => Some(format!("{apply} --plan {}{confirm}", shell::quote(&saved.path.display().to_string()))),
+        Some(saved) => {
+            let file = shell::quote(&saved.path.display().to_string());
+            Some(format!("{apply} --plan {file}{confirm}{force}"))
+        }
         None if project.environment.requires_reviewed_plan() => Some(gates::reviewed_workflow(project)[0].clone()),
         None => Some(format!("{apply}{confirm}")),
     }

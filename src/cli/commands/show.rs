@@ -83,6 +83,7 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
         topics: Vec::new(),
         source_topics: Vec::new(),
         subjects: Vec::new(),
+        connectors: Vec::new(),
         consumers: false,
         counts: false,
     };

@@ -14,11 +14,14 @@ use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
 use crate::cli::{console, live, project};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{Kind, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, Kind, SchemaArtifact, TopicArtifact};
 use crate::messages::status::{ObserveRequest, Observed};
+use crate::planner::connector::ConnectorName;
 use crate::planner::observation::{ConsumerEvidence, EvidenceStatus, SchemaObservation, TopicObservation};
 use crate::planner::topic::TopicDiff;
 use crate::project::model::OwnershipMode;
+
+use super::connector_rows::{self, ConnectorRow};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
@@ -67,7 +70,7 @@ struct StatusData {
     schemas: Vec<SchemaRow>,
     topics: Vec<TopicRow>,
     flink_jobs: Vec<Value>,
-    connectors: Vec<Value>,
+    connectors: Vec<ConnectorRow>,
     gateway_rules: Vec<Value>,
     observation_scope: &'static str,
     external_resources: Vec<ExternalRow>,
@@ -159,6 +162,7 @@ struct GroupPartition {
 struct Scope<'a> {
     topics: Vec<&'a TopicArtifact>,
     schemas: Vec<&'a SchemaArtifact>,
+    connectors: Vec<&'a ConnectorArtifact>,
     sources: Vec<(&'a str, &'a str)>,
     external: Vec<(Kind, &'a str)>,
 }
@@ -194,10 +198,14 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
         topics: scope.topics.iter().map(|topic| topic.name.clone()).collect(),
         source_topics: others,
         subjects: scope.schemas.iter().map(|schema| schema.subject.clone()).collect(),
+        connectors: scope.connectors.iter().filter_map(|connector| ConnectorName::new(&connector.name)).collect(),
         consumers: args.consumer_groups,
         counts: args.lag,
     };
-    let nothing = request.topics.is_empty() && request.source_topics.is_empty() && request.subjects.is_empty();
+    let nothing = request.topics.is_empty()
+        && request.source_topics.is_empty()
+        && request.subjects.is_empty()
+        && request.connectors.is_empty();
     let seen = match nothing {
         true => None,
         false => Some(live::observe(context, "status", request)?),
@@ -224,11 +232,15 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
     let artifacts = &compiled.artifacts;
     let ours = |mode: OwnershipMode| mode != OwnershipMode::External;
     let external_topics = artifacts.topics.iter().filter(|topic| !ours(topic.ownership.mode));
+    let external_connectors = artifacts.connectors.iter().filter(|connector| !ours(connector.ownership.mode));
     let external_schemas = artifacts.schemas.iter().filter(|schema| !ours(schema.ownership.mode));
     Scope {
         topics: artifacts.topics.iter().filter(|topic| ours(topic.ownership.mode) && keeps(&topic.name)).collect(),
         schemas: (artifacts.schemas.iter())
             .filter(|schema| ours(schema.ownership.mode) && keeps(&schema.subject))
+            .collect(),
+        connectors: (artifacts.connectors.iter())
+            .filter(|connector| ours(connector.ownership.mode) && keeps(&connector.name))
             .collect(),
         sources: (compiled.project.sources.iter())
             .map(|source| (source.name.as_str(), source.topic.as_str()))
@@ -237,6 +249,7 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
         external: external_schemas
             .map(|schema| (Kind::Schema, schema.subject.as_str()))
             .chain(external_topics.map(|topic| (Kind::Topic, topic.name.as_str())))
+            .chain(external_connectors.map(|connector| (Kind::Connector, connector.name.as_str())))
             .filter(|(_, name)| keeps(name))
             .collect(),
     }
@@ -254,7 +267,6 @@ pub fn configs_not_read() -> Diagnostic {
 fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
     let artifacts = &compiled.artifacts;
     let count = artifacts.flink_jobs.len()
-        + artifacts.connectors.len()
         + artifacts.gateway_rules.len()
         + artifacts.kafka_streams_jobs.len()
         + compiled.not_compiled.len();
@@ -262,10 +274,8 @@ fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
         Diagnostic::new(
             Code::W147ObservationIncomplete,
             match count {
-                1 => "1 Flink job, connector, Gateway rule or runner job is not looked at by this version".to_owned(),
-                _ => format!(
-                    "{count} Flink jobs, connectors, Gateway rules or runner jobs are not looked at by this version"
-                ),
+                1 => "1 Flink job, Gateway rule or runner job is not looked at by this version".to_owned(),
+                _ => format!("{count} Flink jobs, Gateway rules or runner jobs are not looked at by this version"),
             },
         )
     })
@@ -280,12 +290,13 @@ fn assemble(
 ) -> (StatusData, Diagnostics, bool) {
     let mut errors = Diagnostics::new();
     let mut keep = |error: Diagnostic| project::merge(&mut errors, [error]);
-    let (mut live_topics, mut live_others, mut live_subjects) = (None, None, None);
+    let (mut live_topics, mut live_others, mut live_subjects, mut live_connectors) = (None, None, None, None);
     let (mut consumers, mut counts) = (None, None);
     if let Some(seen) = seen {
         live_topics = seen.topics.map_err(&mut keep).ok();
         live_others = seen.source_topics.map_err(&mut keep).ok();
         live_subjects = seen.subjects.map_err(&mut keep).ok();
+        live_connectors = seen.connectors.map_err(&mut keep).ok();
         consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
         counts = seen.counts.and_then(|found| found.map_err(&mut keep).ok());
     }
@@ -310,6 +321,9 @@ fn assemble(
     let mut schemas: Vec<SchemaRow> = (scope.schemas.iter())
         .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
         .collect();
+    let mut connectors: Vec<ConnectorRow> = (scope.connectors.iter())
+        .map(|sink| ConnectorRow::of(sink, live_connectors.as_ref().and_then(|live| live.get(&sink.name))))
+        .collect();
     let observed =
         |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =
@@ -328,15 +342,17 @@ fn assemble(
     }
     schemas.sort_by(|a, b| a.subject.cmp(&b.subject));
     topics.sort_by(|a, b| a.name.cmp(&b.name));
+    connectors.sort_by(|a, b| a.name.cmp(&b.name));
     let healthy = topics.iter().all(|topic| topic.status == TopicStatus::Ok)
         && schemas.iter().all(|schema| schema.exists == Some(true))
+        && connectors.iter().all(ConnectorRow::is_healthy)
         && sources.iter().all(|source| !args.include_external || source.exists == Some(true));
     let data = StatusData {
         project: compiled.project.name.clone(),
         schemas,
         topics,
         flink_jobs: Vec::new(),
-        connectors: Vec::new(),
+        connectors,
         gateway_rules: Vec::new(),
         observation_scope: if args.include_external { "managed_and_external" } else { "managed" },
         external_resources: external,
@@ -443,8 +459,8 @@ fn existence(exists: Option<bool>) -> &'static str {
 fn text(data: &StatusData) -> Doc {
     let mut doc = Doc::new();
     doc.heading(format!("Project {}", data.project));
-    if data.schemas.is_empty() && data.topics.is_empty() {
-        doc.line("No topic or schema to look at.");
+    if data.schemas.is_empty() && data.topics.is_empty() && data.connectors.is_empty() {
+        doc.line("No topic, schema or connector to look at.");
     }
     if !data.schemas.is_empty() {
         doc.blank().table(
@@ -489,6 +505,7 @@ fn text(data: &StatusData) -> Doc {
             );
         }
     }
+    connector_rows::table(&mut doc, &data.connectors);
     if data.observation_scope == "managed_and_external" && !data.source_topics.is_empty() {
         doc.blank().table(
             &["SOURCE", "TOPIC", "STATUS", "PARTITIONS"],

@@ -47,6 +47,7 @@ pub fn render(view: View<'_>) -> Doc {
     }
     risks(&mut doc, plan);
     requirements(&mut doc, plan);
+    removals(&mut doc, plan);
     blockers(&mut doc, plan);
     impact(&mut doc, &plan.impact);
     if !no_longer_declared.is_empty() {
@@ -153,6 +154,16 @@ fn blockers(doc: &mut Doc, plan: &PlanPayload) {
     for blocker in &plan.safety_blockers {
         let line = Line::new().tone(Tone::Delete, format!("  {}", blocker.code.as_str()));
         doc.line(line.plain(format!(" {} {}: {}", blocker.kind, blocker.resource, blocker.message)));
+    }
+}
+
+fn removals(doc: &mut Doc, plan: &PlanPayload) {
+    if plan.connector_removal_assessments.is_empty() {
+        return;
+    }
+    doc.blank().heading("Connector Removals:");
+    for assessment in &plan.connector_removal_assessments {
+        doc.line(format!("  [{}] {}", assessment.status.as_str(), assessment.message()));
     }
 }
 

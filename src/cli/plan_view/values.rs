@@ -36,6 +36,10 @@ fn change_text(change: &Value) -> String {
     if parts.contains_key("from") || parts.contains_key("to") {
         return format!("{} -> {}", side(parts.get("from"), "(new)"), side(parts.get("to"), "(removed)"));
     }
+    // Of a connector's configuration key only the category is known.
+    if let Some(category) = parts.get("change") {
+        return value(category);
+    }
     if let Some(message) = parts.get("message") {
         return value(message);
     }

@@ -1,13 +1,10 @@
 //! Against an in-process stand-in that plays scripted answers and records every request, for faults that no real registry
 //! can be asked for.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
@@ -16,108 +13,14 @@ use crate::compiler::artifact::{OwnerType, Ownership, SchemaArtifact};
 use crate::planner::observation::SchemaObservation;
 use crate::project::model::{BasicAuth, OwnershipMode, Tls};
 use crate::providers::guard::testing::HandGuard;
+use crate::providers::testing::{Play, StandIn};
 use crate::providers::{Ctx, Purpose};
 
-/// What the stand-in does with one request.
-#[derive(Clone)]
-enum Play {
-    Json(u16, Value),
-    /// Sends these bytes and closes the connection.
-    Raw(String),
-    /// Closes the connection without an answer.
-    Drop,
-    /// Loses the guard, then closes.
-    LoseGuard(HandGuard),
-}
-
-struct StandIn {
-    url: String,
-    requests: Arc<Mutex<Vec<String>>>,
-    heads: Arc<Mutex<Vec<String>>>,
-}
-
 impl StandIn {
-    /// Plays the script in order, one entry a request; past its end every request gets a 500.
-    async fn start(script: Vec<Play>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let (requests, heads) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
-        let script = Arc::new(Mutex::new(VecDeque::from(script)));
-        let (seen, seen_heads) = (Arc::clone(&requests), Arc::clone(&heads));
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen), Arc::clone(&seen_heads)));
-            }
-        });
-        Self { url, requests, heads }
-    }
-
     fn client(&self) -> RegistryClient {
         let auth = BasicAuth { username: Some("u".into()), password: Some(Secret::new("sentinel-pw")) };
         let runtime = SchemaRegistryRuntime { url: self.url.clone(), auth, token: None, tls: Tls::default() };
         RegistryClient::new(&runtime, Path::new("/")).expect("a client")
-    }
-
-    fn requests(&self) -> Vec<String> {
-        self.requests.lock().expect("unpoisoned").clone()
-    }
-}
-
-async fn serve(
-    mut stream: TcpStream,
-    script: Arc<Mutex<VecDeque<Play>>>,
-    requests: Arc<Mutex<Vec<String>>>,
-    heads: Arc<Mutex<Vec<String>>>,
-) {
-    loop {
-        let mut received = Vec::new();
-        let head = loop {
-            let mut buffer = [0; 4096];
-            match stream.read(&mut buffer).await {
-                Ok(0) | Err(_) => return,
-                Ok(read) => received.extend_from_slice(&buffer[..read]),
-            }
-            if let Some(end) = received.windows(4).position(|w| w == b"\r\n\r\n") {
-                let head = String::from_utf8_lossy(&received[..end]).into_owned();
-                let length = head
-                    .lines()
-                    .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ").map(str::to_owned))
-                    .and_then(|length| length.parse::<usize>().ok())
-                    .unwrap_or(0);
-                while received.len() < end + 4 + length {
-                    let mut buffer = [0; 4096];
-                    match stream.read(&mut buffer).await {
-                        Ok(0) | Err(_) => return,
-                        Ok(read) => received.extend_from_slice(&buffer[..read]),
-                    }
-                }
-                break head;
-            }
-        };
-        let line: Vec<&str> = head.lines().next().unwrap_or_default().split(' ').collect();
-        requests.lock().expect("unpoisoned").push(format!("{} {}", line[0], line[1]));
-        heads.lock().expect("unpoisoned").push(head.clone());
-        let play = script.lock().expect("unpoisoned").pop_front();
-        let answer = match play.unwrap_or(Play::Json(500, json!({"error_code": 50001, "message": "store"}))) {
-            Play::Json(status, body) => {
-                let body = body.to_string();
-                format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len())
-            }
-            Play::Raw(raw) => {
-                let _ = stream.write_all(raw.as_bytes()).await;
-                let _ = stream.shutdown().await;
-                return;
-            }
-            Play::Drop => return,
-            Play::LoseGuard(guard) => {
-                guard.0.cancel();
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                return;
-            }
-        };
-        if stream.write_all(answer.as_bytes()).await.is_err() {
-            return;
-        }
     }
 }
 

@@ -301,16 +301,24 @@ fn check_intent(intent: &Intent, version: u8, address: &StateAddress) -> Result<
     Ok(())
 }
 
-/// Evidence belongs to Gateway rules and connector deletions, which this version neither writes nor reads.
+/// Evidence belongs to connector deletions, from version 3 on, and to Gateway rules, which this version neither writes nor
+/// reads. Reading the evidence of a deletion has proved its form.
 fn check_action(action: &Action, version: u8) -> Result<(), ControlError> {
     let kind = action.resource_id.kind();
     if !verb_fits(kind, action.action) {
         return refuse("an intent holds an action that its kind does not know");
     }
-    if action.gateway_evidence.is_some() || action.connector_evidence.is_some() {
+    if action.gateway_evidence.is_some() {
         return refuse("the operation carries evidence that this version of streamt cannot read");
     }
-    if (kind, action.action) == (Kind::Connector, Verb::Delete) || (kind == Kind::GatewayRule && version > 1) {
+    let deletes = (kind, action.action) == (Kind::Connector, Verb::Delete);
+    if deletes && version < 3 {
+        return refuse("this control version holds no connector deletion");
+    }
+    if action.connector_evidence.is_some() && !deletes {
+        return refuse("only a connector deletion carries connector evidence");
+    }
+    if (deletes && action.connector_evidence.is_none()) || (kind == Kind::GatewayRule && version > 1) {
         return refuse("an action lacks its evidence");
     }
     Ok(())

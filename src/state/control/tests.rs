@@ -142,6 +142,58 @@ fn an_intent_outside_its_rules_is_refused() {
     assert_eq!(refused(&|i| i.actions = removal.clone()), "an action lacks its evidence");
 }
 
+/// The golden connector deletion.
+fn deletion() -> Action {
+    serde_json::from_value(serde_json::json!({
+        "index": 0,
+        "resource_id": "streamt://payments/prod/connector/archive_orders",
+        "action": "delete",
+        "gateway_evidence": null,
+        "connector_evidence": {
+            "version": 1,
+            "backend_identity": GOLDEN_BACKEND,
+            "connector_name": "archive-orders-sink",
+            "prior_artifact_checksum": GOLDEN_ARTIFACT,
+            "current": {"exists": true, "fingerprint": GOLDEN_PRESENT},
+            "desired": {"exists": false, "fingerprint": GOLDEN_ABSENT},
+        },
+    }))
+    .unwrap()
+}
+
+const GOLDEN_BACKEND: &str =
+    "kafka-connect:v1:primary-connect:sha256:cfc6dbc9f9dcd92ed8163e7460332257b4542844d9458029a78d18bddf241407";
+const GOLDEN_ARTIFACT: &str = "sha256:b3c793b83f7d24dee53590d6ab7cbdc72c9ea69c77b50f51c443e537cd1677ce";
+const GOLDEN_PRESENT: &str = "sha256:e2184ae1f3db22063538918247b64b89c4ccf38425421e254a569237bcfef9ce";
+const GOLDEN_ABSENT: &str = "sha256:61627642aceb299fae5343e6cef290603021be2348d8a74a635db6798fc691a7";
+
+/// CRM-064, CRM-066, CRM-070
+#[test]
+fn the_golden_connector_deletion_keeps_its_digest() {
+    assert_eq!(
+        Checksum::of(&deletion()).unwrap().as_str(),
+        "sha256:7e92ef3ca8f12fa4778e1086195d63038e33d87d1f2aad611841907cd47fdf18"
+    );
+}
+
+/// CRM-065, CRM-072, CRM-077
+#[test]
+fn only_version_3_holds_a_connector_deletion_and_nothing_else_carries_its_evidence() {
+    let intent = golden_intent(vec![deletion()]);
+    let (control, _) = clear().apply(Event::Intent(intent.clone())).unwrap();
+    assert_eq!(control.version(), 3);
+    assert_eq!(digest_of_whole(&control), *control.checksum());
+    for version in [1, 2] {
+        assert!(clear().apply_in_version(Event::Intent(intent.clone()), version).is_err(), "{version}");
+    }
+    for other in [Verb::Create, Verb::Update, Verb::Adopt] {
+        let action = Action { action: other, ..deletion() };
+        assert!(clear().apply(Event::Intent(golden_intent(vec![action]))).is_err(), "{other}");
+    }
+    let both = Action { gateway_evidence: Some(serde_json::json!({})), ..deletion() };
+    assert!(clear().apply(Event::Intent(golden_intent(vec![both]))).is_err());
+}
+
 #[test]
 fn every_verb_stands_only_with_its_kinds() {
     let allowed = |kind: Kind| {

@@ -191,16 +191,16 @@ impl ReviewedPlan {
             if action.index != index || !here(id.project(), id.environment()) || !seen.insert(id) {
                 return Err(invalid("its actions are not one ordered list of this project and environment"));
             }
-            if !can_be_planned(id.kind(), action.action)
-                || action.gateway_evidence.is_some()
-                || action.connector_evidence.is_some()
-            {
+            if !can_be_planned(id.kind(), action.action) || action.gateway_evidence.is_some() {
                 return Err(invalid(&format!(
                     "it plans to {} a {}, which this version cannot do",
                     action.action,
                     id.kind()
                 )));
             }
+        }
+        if !envelope.actions.iter().all(|action| evidence_fits(action, &envelope.plan)) {
+            return Err(invalid("a connector deletion and its evidence do not fit"));
         }
         let summary = &envelope.plan.summary;
         let planned = envelope.plan.resources.iter().filter(|resource| resource.action.is_some()).count();
@@ -291,7 +291,23 @@ fn can_be_planned(kind: Kind, verb: Verb) -> bool {
     match kind {
         Kind::Schema => matches!(verb, Verb::Register | Verb::Update),
         Kind::Topic => matches!(verb, Verb::Create | Verb::Update),
-        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => false,
+        Kind::Connector => matches!(verb, Verb::Create | Verb::Update | Verb::Delete),
+        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => false,
+    }
+}
+
+/// A connector deletion carries the evidence of one planned resource; nothing else carries any.
+fn evidence_fits(action: &Action, plan: &PlanPayload) -> bool {
+    let deletes = (action.resource_id.kind(), action.action) == (Kind::Connector, Verb::Delete);
+    match &action.connector_evidence {
+        None => !deletes,
+        Some(evidence) => {
+            let name = evidence.connector_name().as_str();
+            deletes
+                && plan.resources.iter().any(|resource| {
+                    resource.kind == Kind::Connector && resource.name == name && resource.action == Some(Verb::Delete)
+                })
+        }
     }
 }
 

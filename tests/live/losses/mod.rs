@@ -12,4 +12,4 @@ mod restart;
 mod secrets;
 mod server;
 mod signals;
-mod site;
+pub mod site;

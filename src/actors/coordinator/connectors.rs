@@ -1,0 +1,167 @@
+//! What an operation does for connectors beside the common walk: the checks that need no worker, observation and judgement
+//! of configurations, and the wait for a rebalance before a durable start.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::Addr;
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::apply::Apply;
+use super::driver::Driver;
+use super::gates::{ApplyGates, Stop};
+use super::machine::Event;
+use super::observe::{ASKED_AT_ONCE, Subject, answered};
+use super::work::Schedule;
+use crate::actors::connect::ConnectActor;
+use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::Compiled;
+use crate::compiler::artifact::{ConnectorArtifact, Kind};
+use crate::messages::connect::{ObserveManaged, ValidateConfig};
+use crate::messages::operation::ApplySource;
+use crate::planner::connector::{ConnectorName, ManagedConnectorObservation, default_binding, resolve_removals};
+use crate::planner::needs::config_checks;
+use crate::planner::observation::Observations;
+use crate::planner::{Desired, Plan};
+use crate::project::model::OwnershipMode;
+use crate::providers::connect::ConfigVerdict;
+use crate::providers::{Ctx, ProviderFailure, Purpose};
+use crate::state::error::StateError;
+use crate::state::store::Snapshot;
+
+/// Bound of the wait for a rebalance.
+const SETTLE_BUDGET: Duration = Duration::from_secs(45);
+
+/// Every connector that was asked for, and what the worker thinks of the configurations that it has not taken yet.
+#[derive(Default)]
+pub struct ObservedConnectors {
+    pub connectors: BTreeMap<String, ManagedConnectorObservation>,
+    pub findings: Diagnostics,
+}
+
+/// One strict read a connector; then one question for each configuration that would be sent.
+pub async fn observe(
+    subject: &Subject,
+    names: &[String],
+    workers: &Addr<ConnectActor>,
+    ctx: &Ctx,
+) -> Result<ObservedConnectors, ProviderFailure> {
+    let unaddressable = ProviderFailure::Unsupported { what: "a connector name that no URL can hold" };
+    let names: Option<Vec<ConnectorName>> = names.iter().map(|name| ConnectorName::new(name)).collect();
+    let names = names.ok_or(unaddressable)?;
+    let connectors = answered(workers.send(ObserveManaged { ctx: ctx.clone(), names }).await)?;
+    let observations = Observations { connectors, ..Observations::default() };
+    let desired = Desired::of(&subject.compiled);
+    let checks: Vec<ConnectorArtifact> = config_checks(&desired, subject.selection.as_deref(), &observations)
+        .into_iter()
+        .map(|artifact| subject.compiled.bound(artifact))
+        .collect();
+    let findings: Vec<Option<Diagnostic>> = stream::iter(checks)
+        .map(|artifact| async move {
+            let verdict =
+                answered(workers.send(ValidateConfig { ctx: ctx.clone(), artifact: artifact.clone() }).await)?;
+            Ok::<_, ProviderFailure>(finding(&artifact, verdict))
+        })
+        .buffered(ASKED_AT_ONCE)
+        .try_collect()
+        .await?;
+    let findings: Vec<Diagnostic> = findings.into_iter().flatten().collect();
+    Ok(ObservedConnectors { connectors: observations.connectors, findings: findings.into() })
+}
+
+/// What the worker would refuse is refused before it can become an operation that needs recovery.
+fn finding(artifact: &ConnectorArtifact, verdict: ConfigVerdict) -> Option<Diagnostic> {
+    let name = &artifact.name;
+    let refused = |why: String| Diagnostic::new(Code::E407DeployError, format!("connector:{name}: {why}"));
+    match verdict {
+        ConfigVerdict::Sound => None,
+        ConfigVerdict::Refused { keys, errors } => {
+            let keys = match keys.is_empty() {
+                true => String::new(),
+                false => format!(": {}", keys.join(", ")),
+            };
+            let text = format!("the worker does not accept the configuration ({errors} errors){keys}");
+            Some(
+                refused(text)
+                    .suggest("correct these keys in sink.config or in the connection; the worker's log says more"),
+            )
+        }
+        ConfigVerdict::NoPlugin => Some(
+            refused(format!("no worker has the class '{}'", artifact.connector_class))
+                .suggest("install the plugin on every worker, or correct `sink.connector`"),
+        ),
+        ConfigVerdict::Unknown => {
+            let text = format!("the worker did not say whether it accepts the configuration of connector '{name}'");
+            Some(Diagnostic::new(Code::W147ObservationIncomplete, text))
+        }
+    }
+}
+
+/// W119: how many connectors are deleted, and nothing else of them.
+pub fn removal_warning(plan: &Plan) -> Option<Diagnostic> {
+    let deletions = plan.actions.iter().filter(|action| action.connector_evidence.is_some()).count();
+    let text = match deletions {
+        0 => return None,
+        1 => "1 connector is deleted".to_owned(),
+        more => format!("{more} connectors are deleted"),
+    };
+    Some(Diagnostic::new(Code::W119ConnectorRemovalDestructive, text))
+}
+
+impl Driver {
+    /// Whatever the caller checked itself: a removal is carried out by a reviewed plan, in full, or not at all.
+    pub(super) fn removals_are_reviewed(&self, request: &ApplyGates<'_>) -> Result<(), Stop> {
+        let direct = match request.source {
+            ApplySource::Direct { .. } => true,
+            ApplySource::Reviewed { .. } => false,
+        };
+        if request.compiled.artifacts.connector_removals.is_empty() || !(direct || request.dry_run) {
+            return Ok(());
+        }
+        let error = Diagnostic::new(Code::E418ReviewedPlanRequired, "Removing connectors needs a reviewed plan");
+        Err(error.suggest("save a plan with `streamt plan --out FILE`, review it, and apply the file").into())
+    }
+
+    /// Row 14: everything about connectors that can be refused without a client. E205, E209, E421, E427.
+    pub(super) fn connectors_resolved(&self, compiled: &Arc<Compiled>, snapshot: &Snapshot) -> Result<(), Stop> {
+        let desired = Desired::of(compiled);
+        let deploys = |mode: OwnershipMode| mode != OwnershipMode::External;
+        let connectors = desired.resources.iter().filter(|resource| resource.kind == Kind::Connector);
+        if connectors.into_iter().any(|resource| deploys(resource.mode)) {
+            default_binding(desired.connect)?;
+        }
+        if desired.artifacts.connector_removals.is_empty() {
+            return Ok(());
+        }
+        if self.store.file.is_some() {
+            let error =
+                Diagnostic::new(Code::E421RemoteStateRequired, "Removing connectors needs the remote state backend");
+            return Err(error.suggest("Set deployment_state.backend: postgres; no flag replaces it").into());
+        }
+        resolve_removals(&desired, &snapshot.state.state).map(|_| ()).map_err(Stop::Failed)
+    }
+
+    /// Before a connector is touched durably, its worker must have settled. None when the block may start.
+    pub(super) async fn unsettled(&mut self, apply: &mut Apply, block: usize) -> Option<Event> {
+        let works = apply.prepared.schedule.block(block);
+        let name = Schedule::connector(works)?;
+        let workers = apply.prepared.providers.connect.as_ref()?;
+        let doing = works.first().map(|work| format!("{}: {}", work.label, work.action.action)).unwrap_or_default();
+        let ctx = Ctx::new(Purpose::Apply, SETTLE_BUDGET, self.reads.clone());
+        let settled = answered(workers.send(ObserveManaged { ctx, names: vec![name] }).await);
+        if self.lock_lost() {
+            return Some(apply.step_failed(StateError::lock_lost().operation(Some(apply.intent.operation_id))));
+        }
+        match settled {
+            Ok(_) => None,
+            // A signal: the block is not started.
+            Err(ProviderFailure::Aborted { .. }) if self.reads.is_cancelled() => Some(Event::StepFailed { held: true }),
+            Err(failure) => {
+                let diagnostic = failure.diagnostic(&doing).operation(apply.intent.operation_id);
+                apply.errors.push(diagnostic);
+                Some(Event::StepFailed { held: true })
+            }
+        }
+    }
+}

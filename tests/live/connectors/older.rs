@@ -1,0 +1,49 @@
+//! Older workers, when asked for: `make test-connect-all`.
+
+use serde_json::json;
+
+use super::yard::{State, Yard};
+use crate::support::variable;
+
+/// CRM-003: the workers of 3.x serve encoded names; those of 4.x refuse `%2F` and `%25` in a path, so that such a connector
+/// can be neither observed nor deleted there.
+fn life(worker: &str) {
+    let yard = Yard::new(worker, State::Postgres(variable("STREAMT_TEST_POSTGRES_18")), &["gone"]);
+    let name = yard.name("gone");
+    yard.run("apply -o json").exits(0);
+    let live = yard.worker.config(&name).expect("a connector");
+    let mut changed = live.clone();
+    changed["tasks.max"] = json!("2");
+    yard.worker.put(&name, &changed);
+    assert_eq!(yard.run("apply -o json").exits(0).json()["data"]["updated"], json!([format!("connector:{name}")]));
+    assert_eq!(yard.worker.config(&name), Some(live));
+    yard.plan_removal(&[], &["gone"]).exits(0);
+    yard.apply_plan().exits(0);
+    assert_eq!(yard.worker.config(&name), None);
+}
+
+fn encoded(worker: &str) {
+    let yard = Yard::new(worker, State::Postgres(variable("STREAMT_TEST_POSTGRES_18")), &[]);
+    let name = format!("{} a/b%", yard.project);
+    let path = name.replace('%', "%25").replace('/', "%2F").replace(' ', "%20");
+    yard.worker.put(&path, &json!({"connector.class": "FileStreamSink", "topics": "x", "name": name}));
+    let yaml = yard
+        .yaml(&[], &["x"])
+        .replace(&format!("name: {}, cluster", yard.name("x")), &format!("name: '{name}', cluster"));
+    yard.write(&yaml);
+    let plan = yard.run("plan --out plan.json -o json").exits(0).json();
+    assert_eq!(plan["data"]["connector_removal_assessments"][0]["status"], "ownership_required", "{plan}");
+    yard.worker.delete(&path);
+}
+
+/// The lane of older workers names them in `STREAMT_TEST_CONNECT_WORKERS`; without it, the one worker of every change.
+#[test]
+fn every_worker_that_is_asked_for_deploys_and_removes() {
+    let workers = std::env::var("STREAMT_TEST_CONNECT_WORKERS").unwrap_or_default();
+    life("STREAMT_TEST_CONNECT");
+    for version in workers.split_whitespace() {
+        let worker = format!("STREAMT_TEST_CONNECT_{}", version.replace('.', "_"));
+        life(&worker);
+        encoded(&worker);
+    }
+}
