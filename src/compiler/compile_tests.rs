@@ -24,9 +24,13 @@ fn resources_carry_identity_owner_and_checksum_in_kind_order() {
     let mut project = shop();
     project.runtime.flink = Some(flink_runtime());
     project.runtime.gateway = Some(gateway_runtime());
-    let mut orders = sql_model("orders", "SELECT COUNT(*) FROM {{ source('raw') }}");
+    let mut orders = sql_model("orders", "SELECT COUNT(*) AS n FROM {{ source('raw') }}");
     orders.topic = Some(topic("z.orders"));
-    orders.schema = Some(SchemaBlock { definition: Some("{\"type\": \"string\"}".into()), ..schema() });
+    orders.schema = Some(SchemaBlock {
+        format: Some(SchemaFormat::Json),
+        definition: Some("{\"type\": \"string\"}".into()),
+        ..schema()
+    });
     project.models.push(orders);
     project.models.push(Model { ownership: OwnershipBlock { mode: OwnershipMode::External }, ..model("a.theirs") });
     project.models.push(sink("archive", &[model_ref("orders")], "s3-sink"));
@@ -49,6 +53,7 @@ fn resources_carry_identity_owner_and_checksum_in_kind_order() {
             (Kind::Topic, "a.theirs".into(), "a.theirs".into(), OwnershipMode::External),
             (Kind::Topic, "orders__dlq".into(), "orders__dlq".into(), managed),
             (Kind::Topic, "orders".into(), "z.orders".into(), managed),
+            (Kind::FlinkJob, "orders".into(), "orders".into(), managed),
             (Kind::Connector, "archive".into(), "archive".into(), managed),
             (Kind::GatewayRule, "eu".into(), "orders.eu".into(), managed),
         ]
@@ -97,7 +102,7 @@ fn checksums_of_a_whole_project_are_fixed() {
 }
 
 #[test]
-fn processes_that_need_sql_rewriting_are_named_and_their_topics_stay() {
+fn a_kafka_streams_job_is_named_as_left_out_and_its_topic_stays() {
     let mut project = shop();
     project.runtime.kafka_streams = Some(KafkaStreamsRuntime {
         image: "sha256:0".into(),
@@ -106,31 +111,26 @@ fn processes_that_need_sql_rewriting_are_named_and_their_topics_stay() {
         startup_timeout: 60,
         stop_timeout: 30,
     });
-    project.models.push(sql_model("agg", "SELECT COUNT(*) FROM {{ source('raw') }}"));
+    project.models.push(sql_model("agg", "SELECT COUNT(*) AS n FROM {{ source('raw') }}"));
     project.models.push(sql_model("copy", "SELECT * FROM {{ source('raw') }}"));
     project
         .models
         .push(Model { executor: Some(Executor::KafkaStreams), ..sql_model("ks", "SELECT a FROM {{ source('raw') }}") });
     let mut continuous = test("watch", "agg", TestType::Continuous);
-    continuous.assertions = vec![json!({"not_null": {"columns": ["a"]}})];
+    continuous.assertions = vec![json!({"not_null": {"columns": ["n"]}})];
     project.tests.push(continuous);
     project.tests.push(test("idle", "agg", TestType::Continuous));
     let compiled = compiled(project);
     let names: Vec<&str> = compiled.artifacts.topics.iter().map(|topic| topic.name.as_str()).collect();
     assert_eq!(names, ["agg", "copy", "ks", TEST_FAILURES]);
-    let missing: Vec<(Kind, &str)> = compiled.not_compiled.iter().map(|(kind, name)| (*kind, name.as_str())).collect();
-    assert_eq!(
-        missing,
-        [(Kind::FlinkJob, "agg"), (Kind::FlinkJob, "copy"), (Kind::KafkaStreamsJob, "ks"), (Kind::FlinkJob, "watch")]
-    );
+    let jobs: Vec<&str> = compiled.artifacts.flink_jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(jobs, ["agg", "copy_processor"]);
+    let tests: Vec<&str> = compiled.artifacts.test_jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(tests, ["test_watch"]);
+    assert_eq!(compiled.not_compiled, [(Kind::KafkaStreamsJob, "ks".to_owned())]);
     assert_eq!(
         warnings(&compiled),
-        [
-            "W231 the Flink job of model 'agg' is not compiled by this version; its topic and schema are",
-            "W231 the Flink job of model 'copy' is not compiled by this version; its topic and schema are",
-            "W231 the Kafka Streams job of model 'ks' is not compiled by this version; its topic and schema are",
-            "W231 the Flink job of test 'watch' is not compiled by this version",
-        ]
+        ["W231 the Kafka Streams job of model 'ks' is not compiled by this version; its topic and schema are"]
     );
     let failures = &compiled.artifacts.topics[3];
     assert_eq!((failures.ownership.name.as_str(), failures.ownership.owner_type), ("agg", OwnerType::Model));
@@ -454,7 +454,7 @@ fn names_and_physical_names_must_not_meet() {
     let mut jobs = shop();
     jobs.models = vec![
         sql_model("a", "SELECT * FROM {{ source('raw') }}"),
-        sql_model("a_processor", "SELECT COUNT(*) FROM {{ source('raw') }}"),
+        sql_model("a_processor", "SELECT COUNT(*) AS n FROM {{ source('raw') }}"),
     ];
     assert_eq!(refused(jobs), ["E111 model 'a_processor' and model 'a' both make the Flink job 'a_processor'"]);
     let mut aliases = shop();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::*;
 use crate::project::fs::MemoryFs;
@@ -98,12 +98,16 @@ fn compiled(fs: &dyn ProjectFs) -> Compiled {
     compile(Arc::new(loaded.project)).unwrap_or_else(|findings| panic!("{findings:?}"))
 }
 
-/// Every declared field of a real project, as its specification writes the manifest; only the Flink job is not compiled yet.
+/// Every declared field of a real project, and its Flink job, as their specification writes the manifest.
 #[test]
 fn a_loaded_project_has_the_manifest_of_its_specification() {
-    let mut wanted: Value = serde_json::from_str(include_str!("golden/shop_manifest.json")).unwrap();
-    wanted["artifacts"]["flink_jobs"] = json!([]);
-    let mut found = compiled(&files()).manifest(NOON);
+    let wanted: Value = serde_json::from_str(include_str!("golden/shop_manifest.json")).unwrap();
+    let compiled = compiled(&files());
+    let checksum = "sha256:04dbfe28fe0614f2836e18250b225816319d929b5b5fdba1c3c31607bf8a6d5f";
+    assert_eq!(compiled.manifest_checksum.as_str(), checksum);
+    let job = "sha256:806cc7c04e946dd65e33bf12181a1eff2202e0de121749250a18994f5a983e22";
+    assert!(compiled.resources().iter().any(|resource| resource.artifact_checksum.as_str() == job));
+    let mut found = compiled.manifest(NOON);
     found.as_object_mut().unwrap().shift_remove("compiled_at");
     let text = |value: &Value| String::from_utf8(canonical::canonical_value(value).unwrap()).unwrap();
     assert_eq!(text(&found), text(&wanted));
@@ -121,6 +125,7 @@ fn resources_name_the_file_the_line_and_the_path_of_their_declaration() {
         places,
         [
             ("models/a_valid.yml:6:12".to_owned(), "models → 0 → topic".to_owned()),
+            ("models/a_valid.yml:8:10".to_owned(), "models → 0 → sql".to_owned()),
             ("models/b_archive.yml:5:11".to_owned(), "models → 0 → sink".to_owned()),
         ]
     );

@@ -1,14 +1,16 @@
 //! From a `Project` to its artifacts and manifest. Pure but for `files`, which writes them: no network, no state, no clock but
 //! the timestamp handed in. It promises equal bytes for equal input in any file order, artifacts free of secrets, and nothing
-//! at all on failure. A process whose artifact needs SQL rewriting is recorded in [`Compiled::not_compiled`] and warned of.
+//! at all on failure. A process that this version does not compile is recorded in [`Compiled::not_compiled`] and warned of.
 
 pub mod artifact;
 pub mod canonical;
+pub mod columns;
 mod connectors;
 mod context;
 pub mod cycle;
 pub mod dag;
 pub mod files;
+pub mod flink;
 mod gateway;
 mod macros;
 pub mod manifest;
@@ -28,11 +30,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::codes::{Code, Diagnostic, Diagnostics, Location};
-use crate::project::model::{OwnershipMode, Project, TestType};
+use crate::project::model::{OwnershipMode, Project};
 use crate::project::origin::Origin;
 
 use artifact::{Artifacts, ConnectorArtifact, Kind, OwnerType, Ownership};
 use canonical::{CanonicalError, Checksum};
+use columns::Columns;
 use context::Context;
 pub use dag::{Dag, DagNode, NodeType};
 use manifest::Manifest;
@@ -145,6 +148,10 @@ fn assemble(project: Arc<Project>) -> Result<Unsealed, Diagnostics> {
 
     let mut artifacts = Artifacts { schemas: schemas::compile(&mut context), ..Artifacts::default() };
     artifacts.topics = topics::compile(&mut context, &order);
+    let columns = Columns::of(&project, &models);
+    let tables = flink::Sources { columns: &columns, schemas: &artifacts.schemas };
+    artifacts.flink_jobs = flink::compile(&mut context, &order, &tables);
+    artifacts.test_jobs = flink::compile_tests(&mut context, &tables);
     artifacts.connectors = connectors::compile(&mut context, &order);
     artifacts.gateway_rules = gateway::compile(&mut context, &order);
     unique::check_artifacts(&mut context, &artifacts, &models);
@@ -161,7 +168,7 @@ impl Unsealed {
         let Self { project, artifacts, dag, models, mut warnings, topics_of_tests } = self;
         let left_out = left_out(&project, &dag, &models);
         warnings.extend(left_out.iter().map(LeftOut::warning));
-        let not_compiled = left_out.iter().map(|left_out| (left_out.kind, left_out.name.to_owned())).collect();
+        let not_compiled = left_out.iter().map(|left_out| (Kind::KafkaStreamsJob, left_out.name.to_owned())).collect();
         let sealed = seal(&project, &dag, &artifacts, &topics_of_tests);
         let (resources, manifest_checksum) = sealed.map_err(|CanonicalError| {
             Diagnostics::from(Diagnostic::new(
@@ -188,50 +195,31 @@ fn cycle_found(project: &Project, path: &[&str]) -> Diagnostics {
     }
 }
 
-/// A process whose artifact needs SQL that this version does not write.
+/// A Kafka Streams job, which this version does not compile.
 struct LeftOut<'a> {
-    kind: Kind,
-    /// For a sentence: `Flink job of model 'x'`.
-    what: &'static str,
     name: &'a str,
-    rest: &'static str,
     origin: &'a Origin,
 }
 
 impl LeftOut<'_> {
     fn warning(&self) -> Diagnostic {
-        let message = format!("the {} '{}' is not compiled by this version{}", self.what, self.name, self.rest);
+        let message = format!(
+            "the Kafka Streams job of model '{}' is not compiled by this version; its topic and schema are",
+            self.name
+        );
         self.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message))
     }
 }
 
-/// Models in topological order, then tests.
+/// In topological order.
 fn left_out<'a>(project: &'a Project, dag: &Dag, models: &'a [ResolvedModel]) -> Vec<LeftOut<'a>> {
     let names = resolve::Names::of(project);
-    let mut missing = Vec::new();
-    for name in dag.order().unwrap_or_default() {
-        let Some(model) = names.model(name) else { continue };
-        let resolved = models.binary_search_by(|resolved| resolved.name.as_str().cmp(name)).map(|index| &models[index]);
-        let (kind, what) = match resolved.ok().and_then(|resolved| resolved.process) {
-            Some(Process::Flink) => (Kind::FlinkJob, "Flink job of model"),
-            Some(Process::KafkaStreams) => (Kind::KafkaStreamsJob, "Kafka Streams job of model"),
-            Some(Process::Gateway | Process::Connect) | None => continue,
-        };
-        missing.push(LeftOut {
-            kind,
-            what,
-            name: &model.name,
-            rest: "; its topic and schema are",
-            origin: &model.origin,
-        });
-    }
-    for test in &project.tests {
-        if test.test_type == TestType::Continuous && topics::has_condition(&test.assertions) {
-            let (kind, what) = (Kind::FlinkJob, "Flink job of test");
-            missing.push(LeftOut { kind, what, name: &test.name, rest: "", origin: &test.origin });
-        }
-    }
-    missing
+    let runs = |name: &&str| {
+        let resolved = models.binary_search_by(|resolved| resolved.name.as_str().cmp(name));
+        resolved.is_ok_and(|index| models[index].process == Some(Process::KafkaStreams))
+    };
+    let missing = dag.order().unwrap_or_default().into_iter().filter(runs).filter_map(|name| names.model(name));
+    missing.map(|model| LeftOut { name: &model.name, origin: &model.origin }).collect()
 }
 
 /// The checksums of a finished compilation.
@@ -270,6 +258,17 @@ fn resources(
                 list.push(Kind::Topic, &topic.name, &topic.name, topic.ownership.mode, checksum, origin, "");
             }
         }
+    }
+    for job in &artifacts.flink_jobs {
+        let model = list.names.model(&job.ownership.name);
+        let field = if model.is_some_and(|model| model.macro_name.is_some()) { "macro" } else { "sql" };
+        let origin = model.map(|model| &model.origin);
+        list.push(Kind::FlinkJob, &job.name, &job.name, job.ownership.mode, Checksum::of(job)?, origin, field);
+    }
+    for job in &artifacts.test_jobs {
+        let test = project.tests.iter().find(|test| job.name.strip_prefix("test_") == Some(&test.name));
+        let origin = test.map(|test| &test.origin);
+        list.push(Kind::FlinkJob, &job.name, &job.name, job.ownership.mode, Checksum::of(job)?, origin, "");
     }
     for connector in &artifacts.connectors {
         let checksum = Checksum::of(&bound(project, connector))?;

@@ -1,10 +1,12 @@
-//! Pass 8: type texts of columns. Whether the SQL uses existing columns needs the query's scopes and is not decided here.
+//! Pass 8: type texts of columns, columns that the SQL names and that are nowhere, declared types that the SQL does not give.
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::origin::Origin;
-use crate::sql::types::parse_type;
+use crate::sql::types::{SqlType, parse_type};
 
 use super::context::Ctx;
+use super::contracts::family;
+use super::facts::Facts;
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     let project = ctx.project;
@@ -25,6 +27,67 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
         let owner = format!("Exposure '{}'", exposure.name);
         let columns = exposure.columns.iter().map(|column| (column.name.as_str(), column.data_type.as_deref()));
         types(&owner, &exposure.origin, "columns", columns, findings);
+    }
+    for facts in &ctx.facts {
+        missing(facts, findings);
+        declared(facts, findings);
+    }
+}
+
+/// W102, W103.
+fn missing(facts: &Facts, findings: &mut Diagnostics) {
+    let Some(Ok(analysis)) = facts.analysis() else { return };
+    let inputs = facts.inputs();
+    for missing in &analysis.missing {
+        let input = missing.input.and_then(|index| inputs.get(index));
+        let of_models = match input {
+            Some(input) => input.model,
+            None => inputs.iter().all(|input| input.model),
+        };
+        let code = if of_models { Code::W103MissingRefColumn } else { Code::W102MissingSourceColumn };
+        let whose = match input {
+            Some(input) if input.model => format!("model '{}' does not have", input.name),
+            Some(input) => format!("source '{}' does not have", input.name),
+            None => "no table of the query has".to_owned(),
+        };
+        let message = format!("Model '{}' uses column '{}', which {whose}", facts.model.name, missing.name);
+        let known = missing.known.iter().map(|name| &**name);
+        findings.push(
+            facts.mark_sql(missing.span, Diagnostic::new(code, message)).suggest_opt(crate::codes::suggest::hint(
+                &missing.name,
+                "column",
+                known,
+            )),
+        );
+    }
+}
+
+/// W301: a declared type of another family than the SQL gives.
+fn declared(facts: &Facts, findings: &mut Diagnostics) {
+    let Some(Ok(analysis)) = facts.analysis() else { return };
+    for (index, column) in facts.model.columns.iter().enumerate() {
+        let given = analysis.columns.iter().find(|given| given.name.as_deref() == Some(column.name.as_str()));
+        let (Some(given), Some(wanted)) = (given, column.data_type.as_deref()) else { continue };
+        if given.data_type == SqlType::Unknown {
+            continue;
+        }
+        let text = given.data_type.to_string();
+        if let (Some(had), Some(want)) = (family(&text), family(wanted))
+            && had != want
+        {
+            let message = format!(
+                "Model '{}' declares column '{}' as {wanted}, and its SQL gives {text}",
+                facts.model.name, column.name
+            );
+            let finding = Diagnostic::new(Code::W301ColumnTypeMismatch, message);
+            findings.push(
+                facts
+                    .model
+                    .origin
+                    .mark(&format!("columns.{index}.type"), finding)
+                    .suggest("CAST the column, or declare its type"),
+            );
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::codes::{Code, Diagnostic, Diagnostics, Location};
+use crate::compiler::columns::Columns;
 use crate::compiler::resolve::ResolvedModel;
 use crate::project::Project;
 use crate::project::model::{Model, Reference, Source};
@@ -22,7 +23,7 @@ pub(super) struct Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
-    pub fn new(project: &'a Project, resolution: &'a [ResolvedModel]) -> Self {
+    pub fn new(project: &'a Project, resolution: &'a [ResolvedModel], columns: &'a Columns) -> Self {
         let mut sources = HashMap::with_capacity(project.sources.len());
         for source in &project.sources {
             sources.entry(source.name.as_str()).or_insert(source);
@@ -32,7 +33,7 @@ impl<'a> Ctx<'a> {
             models.entry(model.name.as_str()).or_insert(model);
         }
         let tested = project.tests.iter().map(|test| test.model.as_str()).collect();
-        Self { project, sources, models, facts: Facts::gather(project, resolution), tested }
+        Self { project, sources, models, facts: Facts::gather(project, resolution, columns), tested }
     }
 
     pub fn source_hint(&self, name: &str) -> Option<String> {

@@ -1,8 +1,9 @@
 //! Pass 9: what a model promises against what it declares to have, and what applications need against what is declared.
-//! Types are compared by family and only where both are known; what the SQL would infer is not consulted.
+//! Types are compared by family and only where both are known: those that the SQL gives, else the declared ones.
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::{Column, ContractColumn, Exposure, Model, Reference};
+use crate::sql::types::SqlType;
 
 use super::context::Ctx;
 use super::facts::Facts;
@@ -38,11 +39,12 @@ fn contract(facts: &Facts, findings: &mut Diagnostics) {
             continue;
         }
         let declared = model.columns.iter().find(|column| column.name == promised.name);
-        let Some((had, wanted)) = declared.and_then(|column| differing(column.data_type.as_deref(), promised)) else {
-            continue;
-        };
+        let declared = declared.and_then(|column| column.data_type.as_deref());
+        let given = given_type(facts, &promised.name);
+        let verb = if given.is_some() { "gives" } else { "declares" };
+        let Some((had, wanted)) = differing(given.as_deref().or(declared), promised) else { continue };
         let message =
-            format!("Model '{}' promises column '{}' as {wanted} and declares it as {had}", model.name, promised.name);
+            format!("Model '{}' promises column '{}' as {wanted} and {verb} it as {had}", model.name, promised.name);
         findings.push(model.origin.mark(&format!("contract.columns.{index}.type"), Diagnostic::new(mismatch, message)));
     }
 }
@@ -56,6 +58,13 @@ fn produced_names<'a>(facts: &'a Facts, enforced: bool) -> Option<Vec<&'a str>> 
     let whole = !facts.has_sql() || enforced;
     let declared = &facts.model.columns;
     (whole && !declared.is_empty()).then(|| declared.iter().map(|column| column.name.as_str()).collect())
+}
+
+/// The type that the SQL gives a column.
+fn given_type(facts: &Facts, name: &str) -> Option<String> {
+    let Some(Ok(analysis)) = facts.analysis() else { return None };
+    let column = analysis.columns.iter().find(|column| column.name.as_deref() == Some(name))?;
+    (column.data_type != SqlType::Unknown).then(|| column.data_type.to_string())
 }
 
 fn differing<'a>(had: Option<&'a str>, promised: &'a ContractColumn) -> Option<(&'a str, &'a str)> {
@@ -147,7 +156,7 @@ fn needs(ctx: &Ctx, exposure: &Exposure, findings: &mut Diagnostics) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Family {
+pub(super) enum Family {
     Text,
     Int,
     Bigint,
@@ -160,7 +169,7 @@ enum Family {
 }
 
 /// The family of a type text: one word, at most two numbers in parentheses. None = not compared.
-fn family(data_type: &str) -> Option<Family> {
+pub(super) fn family(data_type: &str) -> Option<Family> {
     let text = data_type.trim();
     let (word, rest) = text.split_at(text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let rest = rest.trim();

@@ -2,10 +2,13 @@
 //! names what it reads.
 
 use crate::codes::Diagnostic;
+use crate::compiler::columns::{Columns, Reading};
 use crate::compiler::resolve::{ResolvedModel, at_sql};
 use crate::project::Project;
 use crate::project::model::{Materialized, Model, Reference};
+use crate::sql::analysis::{Analysis, Input};
 use crate::sql::outline::Outline;
+use crate::sql::parse::SyntaxError;
 use crate::sql::{CallKind, Span};
 
 pub(super) struct Facts<'a> {
@@ -13,17 +16,18 @@ pub(super) struct Facts<'a> {
     pub resolved: &'a ResolvedModel,
     /// None without SQL, and where the SQL is no query (which the resolution reports).
     outline: Option<Outline<'a>>,
+    reading: Option<&'a Reading>,
 }
 
 impl<'a> Facts<'a> {
     /// One for each model, in declaration order.
-    pub fn gather(project: &'a Project, resolution: &'a [ResolvedModel]) -> Vec<Self> {
+    pub fn gather(project: &'a Project, resolution: &'a [ResolvedModel], columns: &'a Columns) -> Vec<Self> {
         let mut facts: Vec<Self> = resolution
             .iter()
             .filter_map(|resolved| {
                 let model = project.models.get(resolved.declaration)?;
                 let outline = resolved.sql.as_deref().and_then(|sql| Outline::parse(sql).ok());
-                Some(Self { model, resolved, outline })
+                Some(Self { model, resolved, outline, reading: columns.reading(&resolved.name) })
             })
             .collect();
         facts.sort_by_key(|facts| facts.resolved.declaration);
@@ -32,6 +36,16 @@ impl<'a> Facts<'a> {
 
     pub fn outline(&self) -> Option<&Outline<'a>> {
         self.outline.as_ref()
+    }
+
+    /// What the SQL means, or where it is not understood; none without SQL that can be outlined.
+    pub fn analysis(&self) -> Option<Result<&'a Analysis, &'a SyntaxError>> {
+        self.reading.map(|reading| reading.analysis.as_ref())
+    }
+
+    /// The tables that the SQL may read.
+    pub fn inputs(&self) -> &'a [Input] {
+        self.reading.map_or(&[], |reading| &reading.inputs)
     }
 
     pub fn has_sql(&self) -> bool {
@@ -69,8 +83,13 @@ impl<'a> Facts<'a> {
         self.model.origin.mark(&format!("from.{index}.{key}"), diagnostic)
     }
 
-    /// The output columns in order, when every item of the SELECT list has a name.
+    /// The output columns in order, when each is known and has a name.
     pub fn output_names(&self) -> Option<Vec<&str>> {
+        if let Some(Ok(analysis)) = self.analysis()
+            && let Some(names) = analysis.names()
+        {
+            return Some(names);
+        }
         let select = self.outline()?.select()?;
         select.items.iter().map(|item| item.name.as_deref()).collect()
     }

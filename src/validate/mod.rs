@@ -10,9 +10,11 @@ mod contracts;
 mod exposures;
 mod facts;
 mod graph;
+mod kafka_streams;
 mod live;
 mod masking;
 mod models;
+mod query;
 mod references;
 mod rules;
 mod sources;
@@ -26,6 +28,7 @@ pub use live::{
 };
 
 use crate::codes::Diagnostics;
+use crate::compiler::columns::Columns;
 use crate::compiler::resolve::{ResolvedModel, resolve};
 use crate::compiler::unique::check_names;
 use crate::project::Project;
@@ -53,7 +56,8 @@ pub fn validate(project: &Project) -> Diagnostics {
 }
 
 fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution_findings: Diagnostics) -> Diagnostics {
-    let ctx = Ctx::new(project, resolution);
+    let columns = Columns::of(project, resolution);
+    let ctx = Ctx::new(project, resolution, &columns);
     let mut findings = check_names(project);
     sources::check(&ctx, &mut findings);
     findings.extend(resolution_findings);

@@ -233,7 +233,11 @@ fn declarations_are_listed_shown_and_drawn() {
     assert_eq!(tree, "orders (topic) ◀\n└── board (exposure)\n");
     workspace.run("lineage --format svg --output-file lineage.svg").exits(0);
     assert!(std::fs::read_to_string(workspace.path("lineage.svg")).unwrap().ends_with("</svg>\n"));
-    assert_eq!(workspace.run("lineage -m orders --columns -o json").exits(2).errors()[0].0, "E902_USAGE");
+    let columns = workspace.run("lineage -m orders --columns -o json").exits(0).json();
+    assert_eq!(columns["data"]["model"], "orders");
+    assert_eq!(workspace.run("lineage -m orders --columns --format svg").exits(2).errors()[0].0, "E902_USAGE");
+    assert_eq!(workspace.run("lineage -m orders --columns --upstream -o json").exits(2).errors()[0].0, "E902_USAGE");
+    assert_eq!(workspace.run("show model orders --sql -o json").exits(2).errors()[0].0, "E902_USAGE");
     assert_eq!(workspace.run("lineage -m nope -o json").exits(1).errors()[0].0, "E102_MODEL_NOT_FOUND");
     workspace.run("lineage --upstream").exits(2);
 }
@@ -360,4 +364,44 @@ fn an_interrupted_plan_exits_130_and_writes_nothing() {
         assert_eq!(run.errors()[0].0, "E903_INTERRUPTED");
     }
     assert!(!workspace.path("plan.json").exists());
+}
+
+const SQL: &str = "apiVersion: streamt.dev/v1alpha1
+project: {name: shop}
+runtime:
+  kafka: {bootstrap_servers: \"localhost:9092\"}
+  flink: {default: local, clusters: {local: {sql_gateway_url: \"http://localhost:8083\"}}}
+sources:
+  - name: orders_raw
+    topic: orders.raw.v1
+    columns: [{name: order_id, type: STRING}, {name: total, type: INT}]
+models:
+  - name: orders_valid
+    description: Orders that cost something
+    materialized: flink
+    sql: |
+      SELECT order_id, total
+      FROM {{ source(\"orders_raw\") }}
+      WHERE total > 0
+";
+
+/// The text of the job, the origins of its columns, and a finding in the SQL at its place.
+#[test]
+fn sql_is_shown_as_flink_gets_it_and_its_columns_are_traced() {
+    let workspace = Workspace::project(SQL);
+    workspace.run("validate --strict").exits(0);
+    let text = workspace.run("show model orders_valid --sql").exits(0).stdout;
+    assert!(text.starts_with("CREATE TABLE IF NOT EXISTS `orders_raw` (\n    `order_id` STRING,\n"), "{text}");
+    assert!(text.ends_with("SELECT order_id, total\nFROM `orders_raw`\nWHERE total > 0;\n"), "{text}");
+    workspace.run("compile").exits(0);
+    assert_eq!(std::fs::read_to_string(workspace.path("generated/flink/orders_valid.sql")).unwrap(), text);
+    let lineage = workspace.run("lineage --model orders_valid --columns --format json").exits(0).stdout;
+    let expected = include_str!("snapshots/lineage_columns.json");
+    assert_eq!(lineage, expected);
+    let wrong = Workspace::project(&SQL.replace("SELECT order_id, total", "SELECT order_id, totl"));
+    let run = wrong.run("validate -o json").exits(0).json();
+    let finding = &run["warnings"][0];
+    assert_eq!(finding["code"], "W102_MISSING_SOURCE_COLUMN", "{run}");
+    assert_eq!(finding["suggestion"], "Did you mean 'total'?");
+    assert!(finding["location"].to_string().contains("15"), "{finding}");
 }

@@ -1,6 +1,6 @@
 //! `streamt lineage`: the project graph as a tree, JSON, Mermaid, DOT or a picture.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -12,7 +12,10 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::output;
 use crate::cli::project;
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::ResolvedModel;
 use crate::project::Project;
+
+use super::lineage_columns;
 
 const MAX_NODES: usize = 5_000;
 const MAX_EDGES: usize = 20_000;
@@ -66,14 +69,11 @@ pub struct LineageArgs {
 }
 
 pub fn run(context: &Context, args: &LineageArgs) -> CmdResult {
-    if args.columns {
-        return Err(Failure::usage(
-            "--columns is not part of this version: it shows the graph of models, not of columns",
-        )
-        .hint("Leave --columns out"));
-    }
     let opened = project::open(context, &args.project)?;
-    let (_, graph) = project::graph(&opened.project);
+    let (models, graph) = project::graph(&opened.project);
+    if let (true, Some(name)) = (args.columns, &args.model) {
+        return columns(context, args, &opened, &models, name);
+    }
     let graph = filtered(&opened.project, graph, args)?;
     if graph.nodes.len() > MAX_NODES || graph.edges.len() > MAX_EDGES {
         let message = format!(
@@ -87,14 +87,46 @@ pub fn run(context: &Context, args: &LineageArgs) -> CmdResult {
     }
     let mut text = document(&opened.project, &graph, args.format);
     if let Some(file) = &args.output_file {
-        let path = context.directory.join(file);
-        output::write(&path, &text.render(false))?;
-        text = Doc::new();
-        text.line(format!("Lineage written to {}", path.display()));
+        text = written(context, file, &text)?;
     }
     let mut outcome = Outcome::new(&graph.json(), text);
     outcome.warnings = opened.warnings;
     Ok(outcome)
+}
+
+/// Columns of one model: neither further hops nor a picture.
+fn columns(
+    context: &Context,
+    args: &LineageArgs,
+    opened: &project::Opened,
+    models: &[ResolvedModel],
+    name: &str,
+) -> CmdResult {
+    if args.upstream || args.downstream || args.depth.is_some() || args.tag.is_some() {
+        return Err(Failure::usage("--columns shows one model and what it reads directly")
+            .hint("Leave --upstream, --downstream, --depth and --tag out"));
+    }
+    let json = match args.format {
+        Format::Ascii => false,
+        Format::Json => true,
+        Format::Mermaid | Format::Dot | Format::Svg => {
+            return Err(Failure::usage("--columns has no picture").hint("Use --format ascii or --format json"));
+        }
+    };
+    let mut outcome = lineage_columns::outcome(&opened.project, models, name, json)?;
+    if let Some(file) = &args.output_file {
+        outcome.text = written(context, file, &outcome.text)?;
+    }
+    Ok(outcome.warn(opened.warnings.iter().cloned()))
+}
+
+/// Writes a document; what is said instead of it.
+fn written(context: &Context, file: &Path, text: &Doc) -> Result<Doc, Failure> {
+    let path = context.directory.join(file);
+    output::write(&path, &text.render(false))?;
+    let mut said = Doc::new();
+    said.line(format!("Lineage written to {}", path.display()));
+    Ok(said)
 }
 
 fn filtered(project: &Project, graph: Graph, args: &LineageArgs) -> Result<Graph, Failure> {

@@ -11,6 +11,7 @@ pub mod envs;
 pub mod explain;
 pub mod init;
 pub mod lineage;
+mod lineage_columns;
 pub mod list;
 pub mod man;
 pub mod plan;

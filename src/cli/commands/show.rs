@@ -47,6 +47,10 @@ pub struct ShowArgs {
     /// Also compare it with the live topic (source, model)
     #[arg(long)]
     pub diff: bool,
+
+    /// Only the Flink SQL that it compiles to (model)
+    #[arg(long, conflicts_with = "diff")]
+    pub sql: bool,
 }
 
 pub fn run(context: &Context, args: &ShowArgs) -> CmdResult {
@@ -54,6 +58,9 @@ pub fn run(context: &Context, args: &ShowArgs) -> CmdResult {
     let project = &opened.project;
     if args.diff && !matches!(args.shown, ShownType::Source | ShownType::Model) {
         return Err(Failure::usage("--diff is for sources and models").hint("Leave --diff out"));
+    }
+    if args.sql {
+        return flink_sql(&opened, args);
     }
     let (models, graph) = project::graph(project);
     let mut data = describe(project, &models, &graph, args)?;
@@ -74,6 +81,21 @@ pub fn run(context: &Context, args: &ShowArgs) -> CmdResult {
         None => Ok(outcome),
         Some(error) => Err(outcome.fail(error)),
     }
+}
+
+/// The text of a model's Flink job.
+fn flink_sql(opened: &project::Opened, args: &ShowArgs) -> CmdResult {
+    if args.shown != ShownType::Model {
+        return Err(Failure::usage("--sql is for models").hint("Leave --sql out"));
+    }
+    let own: fn(&Model) -> &str = |model| &model.name;
+    find(&opened.project.models, &args.name, own, Code::E102ModelNotFound, "model")?;
+    let compiled = compile(opened.project.clone())?;
+    let Some(job) = compiled.artifacts.flink_jobs.iter().find(|job| job.ownership.name == args.name) else {
+        return Err(Failure::usage(format!("model '{}' is not run by Flink", args.name)).hint("Leave --sql out"));
+    };
+    let data = json!({ "resource_type": "model", "name": args.name, "job": job.name, "flink_sql": job.sql });
+    Ok(Outcome::new(&data, Doc::document(format!("{}\n", job.sql))).warn(opened.warnings.iter().cloned()))
 }
 
 /// The declaration against its live topic; the inner error is a provider's.
