@@ -125,7 +125,7 @@ fn resources_name_the_file_the_line_and_the_path_of_their_declaration() {
         places,
         [
             ("models/a_valid.yml:6:12".to_owned(), "models → 0 → topic".to_owned()),
-            ("models/a_valid.yml:8:10".to_owned(), "models → 0 → sql".to_owned()),
+            ("models/a_valid.yml:9:7".to_owned(), "models → 0 → sql".to_owned()),
             ("models/b_archive.yml:5:11".to_owned(), "models → 0 → sink".to_owned()),
         ]
     );

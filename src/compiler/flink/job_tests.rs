@@ -6,27 +6,10 @@ use crate::compiler::testing::*;
 use crate::project::model::*;
 use crate::project::secret::Secret;
 
-fn kafka() -> KafkaRuntime {
-    KafkaRuntime {
-        bootstrap_servers: "localhost:9092".into(),
-        bootstrap_servers_internal: None,
-        security_protocol: None,
-        sasl_mechanism: None,
-        sasl_username: None,
-        sasl_password: None,
-        sasl_oauth_token_url: None,
-        sasl_oauth_client_id: None,
-        sasl_oauth_client_secret: None,
-        sasl_oauth_scope: None,
-        aws_region: None,
-        tls: Tls::default(),
-    }
-}
-
 /// A source of orders with event time, and the model under test.
 fn shop(model: Model) -> Project {
     let mut project = project("shop");
-    project.runtime.kafka = Some(kafka());
+    project.runtime.kafka = Some(kafka_runtime());
     project.runtime.flink = Some(flink_runtime());
     let mut raw = source("raw", "raw.v1");
     raw.columns = vec![
