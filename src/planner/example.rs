@@ -93,7 +93,7 @@ models:
     let refused = refuse_undeployable(&Desired::of(&compiled), None).into_vec();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].code, Code::E221KindNotDeployable);
-    assert_eq!(refused[0].message, "this version cannot deploy flink_job of 'totals'");
+    assert_eq!(refused[0].message, "this version cannot deploy flink_job 'totals'");
     let selection = Selection::resolve(&compiled, Some("orders"), None).unwrap();
     assert_eq!(first(&compiled, selection.as_ref()).creates(), 1);
 }

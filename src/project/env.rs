@@ -157,21 +157,6 @@ pub fn variables(
     Ok(known)
 }
 
-/// The environment of a project without environments.
-pub fn single() -> Environment {
-    Environment {
-        name: "default".to_owned(),
-        multi: false,
-        description: String::new(),
-        protected: false,
-        confirm_apply: false,
-        allow_destructive: false,
-        require_reviewed_plan: false,
-        require_remote_state: false,
-        reviewed_plan_max_age_minutes: None,
-    }
-}
-
 /// Checks an environment file but for what is inside `runtime` (E503), and decodes its policy.
 pub fn file(name: &str, tree: &Node, findings: &mut Findings) -> Environment {
     let source = findings.source.clone();
@@ -185,7 +170,7 @@ pub fn file(name: &str, tree: &Node, findings: &mut Findings) -> Environment {
     let errors = checker.into_errors();
     let sound = errors.is_empty();
     findings.errors.extend(errors);
-    let mut environment = Environment { name: name.to_owned(), multi: true, ..single() };
+    let mut environment = Environment { name: name.to_owned(), multi: true, ..Environment::single() };
     if !sound {
         return environment;
     }

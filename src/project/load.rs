@@ -185,7 +185,7 @@ pub fn load(fs: &dyn ProjectFs, input: &EnvironmentInput) -> Result<Loaded, Diag
         name: root.name,
         version: root.version,
         description: root.description,
-        environment: root.environment.unwrap_or_else(env::single),
+        environment: root.environment.unwrap_or_else(Environment::single),
         runtime,
         runtime_document,
         deployment_state,
@@ -497,7 +497,7 @@ fn environment_file(
     input: &EnvironmentInput,
 ) -> Bound {
     let mut bound = Bound {
-        environment: env::single(),
+        environment: Environment::single(),
         runtime: None,
         unset: BTreeSet::new(),
         deployment_state: None,

@@ -23,6 +23,10 @@ impl Span {
         self.start == self.end
     }
 
+    pub fn covers(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+
     pub fn of(self, text: &str) -> &str {
         &text[self.start..self.end]
     }

@@ -60,9 +60,18 @@ impl<'a> Facts<'a> {
         self.resolved.materialized
     }
 
-    /// The diagnostic at a span of the SQL; of a macro's text only the macro's name can be shown.
+    /// The diagnostic at a span of the SQL; what a macro gives has no place but the macro's name, and is shown.
     pub fn mark_sql(&self, span: Span, diagnostic: Diagnostic) -> Diagnostic {
-        at_sql(self.model, span, diagnostic)
+        let marked = at_sql(self.model, span, diagnostic);
+        match (&self.model.macro_name, self.resolved.sql.as_deref().and_then(|sql| sql.split_at_checked(span.start))) {
+            (Some(_), Some((before, after))) => {
+                let line = before.matches('\n').count() + 1;
+                let head = before.rsplit('\n').next().unwrap_or_default();
+                let tail = after.split('\n').next().unwrap_or_default();
+                marked.explain(format!("line {line} of what the macro gives: {}", format!("{head}{tail}").trim()))
+            }
+            (None, _) | (Some(_), None) => marked,
+        }
     }
 
     /// The diagnostic where the model names a dependency: in its SQL, else in `from`.

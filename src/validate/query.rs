@@ -5,7 +5,7 @@ use crate::compiler::Process;
 use crate::compiler::columns::output_type;
 use crate::project::model::ChangelogMode;
 use crate::sql::Span;
-use crate::sql::analysis::{Analysis, Oddity};
+use crate::sql::analysis::{Analysis, Oddity, OutputColumn};
 use crate::sql::types::SqlType;
 
 use super::context::quoted;
@@ -103,7 +103,10 @@ fn untyped(facts: &Facts, analysis: &Analysis, findings: &mut Diagnostics) {
     if facts.inputs().iter().any(|input| input.columns.is_none()) {
         return;
     }
+    // Of a column that is nowhere, that is what there is to say.
+    let missing = |column: &OutputColumn| analysis.missing.iter().any(|missing| column.span.covers(missing.span));
     let unknown = analysis.columns.iter().filter(|column| output_type(facts.model, column) == SqlType::Unknown);
+    let unknown = unknown.filter(|column| !missing(column));
     let columns: Vec<(&str, Span)> =
         unknown.filter_map(|column| Some((column.name.as_deref()?, column.span))).collect();
     let Some((_, span)) = columns.first() else { return };

@@ -291,7 +291,7 @@ const RULES: &[Row] = &[
 const WARNINGS: &[Row] = &[
     row(
         "W201_SQL_PARSE_WARNING",
-        "models:\n  - {name: n}\n  - name: m\n    materialized: topic\n    sql: SELECT §\"a\" FROM {{ ref('n') }}\n",
+        "models:\n  - {name: n}\n  - name: m\n    materialized: topic\n    sql: SELECT §\"a\" AS a FROM {{ ref('n') }}\n",
     ),
     row("W202_UNUSED_SOURCE", "sources:\n  - {name: §s, topic: s, columns: [{name: a}]}\n"),
     row(

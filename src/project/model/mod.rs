@@ -86,6 +86,21 @@ pub struct Environment {
 }
 
 impl Environment {
+    /// The environment of a project without environments.
+    pub fn single() -> Self {
+        Self {
+            name: "default".to_owned(),
+            multi: false,
+            description: String::new(),
+            protected: false,
+            confirm_apply: false,
+            allow_destructive: false,
+            require_reviewed_plan: false,
+            require_remote_state: false,
+            reviewed_plan_max_age_minutes: None,
+        }
+    }
+
     pub fn requires_reviewed_plan(&self) -> bool {
         self.protected || self.require_reviewed_plan
     }

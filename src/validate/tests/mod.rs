@@ -5,6 +5,7 @@ mod promises;
 mod queries;
 mod rules;
 mod runtime;
+mod sql_findings;
 
 use std::collections::BTreeSet;
 
