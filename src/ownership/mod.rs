@@ -3,6 +3,7 @@
 //! read or written; where and how it is kept is not its business.
 
 pub mod model;
+pub mod runner;
 pub mod scalar;
 
 /// Why a text or a value is no ownership document.

@@ -16,6 +16,7 @@ pub(super) fn actions(changes: &[Change]) -> Vec<Action> {
                 Diff::ConnectorRemoval(evidence) => Some(evidence.as_ref().clone()),
                 Diff::None | Diff::Topic(_) | Diff::Schema(_) | Diff::Connector(_) => None,
             },
+            kafka_streams_evidence: None,
         })
         .collect()
 }

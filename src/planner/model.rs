@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::codes::Diagnostics;
 use crate::compiler::artifact::Kind;
 use crate::ownership::model::{OwnershipRecord, ResourceId};
+use crate::ownership::runner;
 use crate::project::model::OwnershipMode;
 
 use super::connector::{ConnectorActionEvidence, ConnectorDiff, ConnectorRemovalAssessment};
@@ -126,6 +127,9 @@ pub struct Action {
     /// Control version 3 keys. At most one is set: a connector's for its deletion, a Gateway rule's always.
     pub gateway_evidence: Option<Value>,
     pub connector_evidence: Option<ConnectorActionEvidence>,
+    /// Control version 4: exactly of the replacement of a runner; elsewhere the key does not exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kafka_streams_evidence: Option<Box<runner::Evidence>>,
 }
 
 /// Why a resource is not this project's to change.

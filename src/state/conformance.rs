@@ -1,6 +1,7 @@
 //! What any store must do, whatever keeps its bytes. A store's tests call [`all`] with a maker of fresh, empty addresses.
 
 mod recovery;
+pub mod runner;
 
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,7 @@ pub fn all<F: Fresh>(stores: &F) {
     the_next_state_keeps_its_rules(stores);
     an_operation_too_large_for_its_record_is_refused_before_anything_is_written(stores);
     recovery::all(stores);
+    runner::all(stores);
 }
 
 const SOON: Duration = Duration::from_secs(10);

@@ -274,8 +274,7 @@ impl RecoveryPlan {
         if self.streamt_version.is_empty() || self.basis.is_some() != self.resolution.observes() {
             return Err("it names its project exactly when targets were observed");
         }
-        check_targets(self.resolution, blocked, self.control.progress().is_empty(), &self.targets)
-            .map_err(|error| error.0)?;
+        check_targets(self.resolution, blocked, self.control.is_unstarted(), &self.targets).map_err(|error| error.0)?;
         self.targets.iter().try_for_each(|target| self.check_target(target))?;
         self.check_candidate()?;
         let texts = [&self.streamt_version, &blocked.actor];

@@ -15,6 +15,7 @@ pub(super) fn intent(actions: &[(Verb, Kind, &str)]) -> Intent {
         action: *verb,
         gateway_evidence: None,
         connector_evidence: None,
+        kafka_streams_evidence: None,
     });
     intent_of(actions.collect())
 }
@@ -143,7 +144,25 @@ fn a_subject_is_proved_by_its_content_and_its_level() {
     assert_eq!(of(level(live_schema("a-value", 1, old.clone()), Compatibility::Full)), Err(Reason::ThirdState));
 }
 
-/// A level that was added to a declaration is proved by the subject's own level alone.
+/// REC-014, REC-043
+#[test]
+fn a_subject_that_is_both_as_recorded_and_as_declared_is_ambiguous() {
+    let text = json!("string");
+    let mut live = live_schema("a-value", 1, text.clone());
+    (live.compatibility, live.own_compatibility) = (Some(Compatibility::Full), Some(Compatibility::Full));
+    let mut world = World::new().with_schema(schema("a-value", text), Some(live));
+    world.artifacts.schemas[0].compatibility = Some(Compatibility::Full);
+    let mut world = world.owned();
+    // The declaration gives its level up: what is live fits both.
+    world.artifacts.schemas[0].compatibility = None;
+    assert_eq!(verdict(&world, Verb::Update, Kind::Schema, "a"), Err(Reason::Ambiguous));
+    let one = assess(&world, Verb::Update, Kind::Schema, "a");
+    for resolution in [Resolution::Observed, Resolution::RolledBack] {
+        assert!(prove(resolution, &world.state, vec![one.clone()]).is_err(), "{resolution}");
+    }
+}
+
+/// REC-043: a level that was added to a declaration is proved by the subject's own level alone.
 #[test]
 fn a_level_set_for_the_first_time_is_not_ambiguous() {
     let text = json!("string");

@@ -166,6 +166,13 @@ fn step(
     Ok(Step { before, events, writes_state, after: Snapshot { state: observed, control }, operation_id, commits })
 }
 
+/// recovery_required → in_progress, in version 5: what the runner's own commands will write behind their archive.
+#[cfg(test)]
+pub fn resume(snapshot: Snapshot, record: super::control::ResumeRecord) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    step(snapshot, vec![Event::Resumed(Box::new(record))], None, operation_id)
+}
+
 /// The revision of stored ownership.
 pub fn state_revision(checksum: &Checksum) -> Revision {
     Revision::At(checksum.to_string())
@@ -196,4 +203,34 @@ fn check_size(intent: &Intent, state: &OwnershipState) -> Result<(), StateError>
             .suggest("apply a part of the project at a time with --select or --target"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::error::StateErrorKind;
+    use crate::state::testing::{address, clear_snapshot, golden_intent, topic_creates};
+
+    fn refused(change: impl Fn(&mut Intent)) -> Option<StateErrorKind> {
+        let mut intent = golden_intent(topic_creates(1));
+        change(&mut intent);
+        begin(clear_snapshot(&address("platform")), intent).err().map(|error| error.kind)
+    }
+
+    /// SEC-007 SAF-029: what is stored for good names nobody's password, and starts from exactly what was read.
+    #[test]
+    fn an_intent_begins_from_its_snapshot_and_holds_no_credential() {
+        assert_eq!(refused(|_| {}), None);
+        for actor in ["token=abc", "ci password: hunter2", "postgres://u:p@h/d", "https://u:p@h"] {
+            assert_eq!(
+                refused(|intent| intent.actor = actor.to_owned()),
+                Some(StateErrorKind::InvalidState),
+                "{actor}"
+            );
+        }
+        assert_eq!(refused(|intent| intent.actor = "token-bot 7".to_owned()), None);
+        assert_eq!(refused(|intent| intent.prior_state_serial = 1), Some(StateErrorKind::Conflict));
+        let other = Checksum::of_bytes(b"another state");
+        assert_eq!(refused(|intent| intent.prior_state_checksum = other.clone()), Some(StateErrorKind::Conflict));
+    }
 }

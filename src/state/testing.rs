@@ -9,12 +9,12 @@ use crate::planner::model::{Action, Verb};
 use crate::project::model::OwnershipMode;
 
 use super::control::{
-    AcceptedAs, Event, FailureCode, Intent, OperationKind, Presence, ProgressEntry, RecoveryIntent, RecoveryRecord,
-    Resolution, ResolutionRecord, Target,
+    AcceptedAs, Control, Event, FailureCode, Intent, OperationKind, Presence, ProgressEntry, RecoveryIntent,
+    RecoveryRecord, Resolution, ResolutionRecord, Target,
 };
-use super::model::{OwnershipRecord, OwnershipState, ResourceId, StateAddress};
+use super::model::{BackendKind, OwnershipRecord, OwnershipState, ResourceId, StateAddress, StoreIdentity};
 use super::scalar::Timestamp;
-use super::store::Snapshot;
+use super::store::{ControlObservation, Revision, Snapshot, StateObservation};
 
 /// The operation of the golden vectors.
 pub const OPERATION: Uuid = Uuid::from_u128(0x6f1c_1d0e_3b1a_4c52_9d59_0d9f_7a1c_2b30);
@@ -42,6 +42,7 @@ pub fn actions(list: &[(Verb, Kind, &str)]) -> Vec<Action> {
             action: *verb,
             gateway_evidence: None,
             connector_evidence: None,
+            kafka_streams_evidence: None,
         })
         .collect()
 }
@@ -66,6 +67,21 @@ pub fn golden_intent(actions: Vec<Action>) -> Intent {
         prior_state_checksum: empty_state_checksum(),
         reviewed_plan_checksum: None,
         actions,
+    }
+}
+
+/// Nothing owned and nothing pending, in a store of no one's.
+pub fn clear_snapshot(address: &StateAddress) -> Snapshot {
+    let state = OwnershipState::empty(&address.project, &address.environment);
+    Snapshot {
+        state: StateObservation {
+            store: StoreIdentity { backend: BackendKind::Local, store_id: Uuid::nil() },
+            address: address.clone(),
+            checksum: state.checksum().unwrap(),
+            state: std::sync::Arc::new(state),
+            revision: Revision::Absent,
+        },
+        control: ControlObservation { control: Control::clear(address), revision: Revision::Absent },
     }
 }
 

@@ -15,6 +15,7 @@ mod logging;
 mod plans;
 mod project;
 mod refusals;
+mod replacement;
 mod safety;
 mod state;
 mod terminal;

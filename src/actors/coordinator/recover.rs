@@ -140,6 +140,9 @@ impl Driver {
     ) -> Result<Arc<RecoveryPlan>, Refusal> {
         let control = &snapshot.control.control;
         let Some(intent) = control.intent().cloned() else { return Err(nothing_pending().into()) };
+        if request.resolution.observes() && intent.runner_evidence().is_some() {
+            return Err(resumed_only(intent.operation_id).into());
+        }
         self.warn_of_local_state();
         self.proceed()?;
         let proof = match request.resolution.observes() {
@@ -148,7 +151,7 @@ impl Driver {
                 let proof = self.observe_targets(&compiled, &intent, snapshot, request.resolution).await?;
                 Some((proof, basis(&compiled)?))
             }
-            false if control.progress().is_empty() => None,
+            false if control.is_unstarted() => None,
             false => return Err(abandonment_refused(intent.operation_id).into()),
         };
         self.unchanged(snapshot).await?;
@@ -382,6 +385,18 @@ fn abandonment_refused(operation_id: Uuid) -> Diagnostic {
     )
     .operation(operation_id)
     .suggest("plan with `--resolution observed`, or `rolled_back` when every target stands as before")
+}
+
+/// Before any provider is asked: what a runner is in the middle of is decided boundary by boundary, never by how it looks.
+fn resumed_only(operation_id: Uuid) -> Diagnostic {
+    Diagnostic::new(
+        Code::E419StateRecoveryRequired,
+        "the operation replaces a Kafka Streams runner, which this version of streamt can neither resume nor recover",
+    )
+    .operation(operation_id)
+    .suggest(
+        "end it with the streamt that began it; if no action was started, `--resolution abandoned_before_mutation`",
+    )
 }
 
 fn stale(text: &str) -> Diagnostic {

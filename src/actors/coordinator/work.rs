@@ -252,6 +252,7 @@ mod tests {
             action: Verb::Create,
             gateway_evidence: None,
             connector_evidence: None,
+            kafka_streams_evidence: None,
         };
         Work { action, label: Label { kind: Kind::Topic, name }, call }
     }

@@ -339,7 +339,7 @@ fn started(kind: &StepKind) -> Option<ActionKey> {
     let (first, last) = (entries.first()?, entries.last()?);
     let begins = |entry: &ProgressEntry| match entry.status {
         ProgressStatus::Started => true,
-        ProgressStatus::Completed => false,
+        ProgressStatus::Checkpoint | ProgressStatus::Completed => false,
     };
     entries.iter().all(begins).then_some(ActionKey {
         operation_id: first.operation_id,

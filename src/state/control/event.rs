@@ -5,11 +5,14 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::compiler::canonical::Checksum;
+use crate::ownership::runner::Checkpoint;
 use crate::planner::model::{Action, Verb};
 use crate::state::model::ResourceId;
 use crate::state::scalar::{Timestamp, uuid_text};
 
 use super::resolution::{RecoveryIntent, Resolution, ResolutionRecord};
+use super::resume::ResumeRecord;
+use super::{CURRENT_VERSION, RUNNER_VERSION};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -41,6 +44,8 @@ pub struct Intent {
 #[serde(rename_all = "lowercase")]
 pub enum ProgressStatus {
     Started,
+    /// A boundary of a runner's replacement, in a control of version 4 or 5.
+    Checkpoint,
     Completed,
 }
 
@@ -54,9 +59,12 @@ pub struct ProgressEntry {
     pub resource_id: ResourceId,
     pub action: Verb,
     pub status: ProgressStatus,
-    /// None when started; the outcome when completed.
+    /// The outcome when completed, else none.
     pub succeeded: Option<bool>,
     pub recorded_at: Timestamp,
+    /// What a checkpoint proves; no other entry has the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kafka_streams_checkpoint: Option<Box<Checkpoint>>,
 }
 
 impl ProgressEntry {
@@ -68,6 +76,12 @@ impl ProgressEntry {
     /// The `completed` boundary of an action of this intent, with its outcome.
     pub fn completed(intent: &Intent, action_index: u32, succeeded: bool, recorded_at: Timestamp) -> Option<Self> {
         Self::of(intent, action_index, ProgressStatus::Completed, Some(succeeded), recorded_at)
+    }
+
+    /// A boundary of the runner's replacement that this intent holds.
+    pub fn checkpoint(intent: &Intent, checkpoint: Checkpoint, recorded_at: Timestamp) -> Option<Self> {
+        let entry = Self::of(intent, checkpoint.action_index, ProgressStatus::Checkpoint, None, recorded_at)?;
+        Some(Self { kafka_streams_checkpoint: Some(Box::new(checkpoint)), ..entry })
     }
 
     fn of(
@@ -86,6 +100,7 @@ impl ProgressEntry {
             status,
             succeeded,
             recorded_at,
+            kafka_streams_checkpoint: None,
         })
     }
 }
@@ -138,8 +153,10 @@ pub struct Succeeded {
 pub enum EventKind {
     Intent,
     ProgressStarted,
+    ProgressCheckpoint,
     ProgressCompleted,
     RecoveryRequired,
+    OperationResumed,
     ClearedBeforeMutation,
     Succeeded,
     RecoveryIntent,
@@ -154,6 +171,7 @@ pub enum Event {
     Intent(Intent),
     Progress(ProgressEntry),
     RecoveryRequired(RecoveryRecord),
+    Resumed(Box<ResumeRecord>),
     ClearedBeforeMutation(Cleared),
     Succeeded(Succeeded),
     RecoveryIntent(RecoveryIntent),
@@ -166,9 +184,11 @@ impl Event {
             Self::Intent(_) => EventKind::Intent,
             Self::Progress(entry) => match entry.status {
                 ProgressStatus::Started => EventKind::ProgressStarted,
+                ProgressStatus::Checkpoint => EventKind::ProgressCheckpoint,
                 ProgressStatus::Completed => EventKind::ProgressCompleted,
             },
             Self::RecoveryRequired(_) => EventKind::RecoveryRequired,
+            Self::Resumed(_) => EventKind::OperationResumed,
             Self::ClearedBeforeMutation(_) => EventKind::ClearedBeforeMutation,
             Self::Succeeded(_) => EventKind::Succeeded,
             Self::RecoveryIntent(_) => EventKind::RecoveryIntent,
@@ -210,6 +230,7 @@ impl Event {
             Self::Intent(intent) => intent.to_value(control_version),
             Self::Progress(entry) => json(entry),
             Self::RecoveryRequired(record) => json(record),
+            Self::Resumed(record) => json(record),
             Self::ClearedBeforeMutation(cleared) => json(cleared),
             Self::Succeeded(succeeded) => json(succeeded),
             Self::RecoveryIntent(intent) => json(intent),
@@ -221,10 +242,11 @@ impl Event {
     pub fn from_value(kind: EventKind, value: Value) -> Option<Self> {
         let event = match kind {
             EventKind::Intent => Self::Intent(serde_json::from_value(value).ok()?),
-            EventKind::ProgressStarted | EventKind::ProgressCompleted => {
+            EventKind::ProgressStarted | EventKind::ProgressCheckpoint | EventKind::ProgressCompleted => {
                 Self::Progress(serde_json::from_value(value).ok()?)
             }
             EventKind::RecoveryRequired => Self::RecoveryRequired(serde_json::from_value(value).ok()?),
+            EventKind::OperationResumed => Self::Resumed(serde_json::from_value(value).ok()?),
             EventKind::ClearedBeforeMutation => Self::ClearedBeforeMutation(serde_json::from_value(value).ok()?),
             EventKind::Succeeded => Self::Succeeded(serde_json::from_value(value).ok()?),
             EventKind::RecoveryIntent => Self::RecoveryIntent(serde_json::from_value(value).ok()?),
@@ -237,7 +259,16 @@ impl Event {
 }
 
 impl Intent {
-    /// Version 1 knows no evidence, version 2 only that of gateway rules.
+    /// The version that an operation of these actions is begun in: 4 for the replacement of a runner.
+    pub fn written_version(&self) -> u8 {
+        match self.runner_evidence() {
+            Some(_) => RUNNER_VERSION,
+            None => CURRENT_VERSION,
+        }
+    }
+
+    /// Version 1 knows no evidence, version 2 only that of gateway rules, version 3 none of runners, whose key is written only
+    /// where there is some.
     pub fn to_value(&self, control_version: u8) -> Value {
         let mut value = json(self);
         let absent: &[&str] = match control_version {

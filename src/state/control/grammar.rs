@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::compiler::artifact::Kind;
+use crate::ownership::runner::{Checkpoint, Phase};
 use crate::planner::model::{Action, Verb};
 use crate::state::model::StateAddress;
 use crate::state::scalar::is_safe_text;
@@ -12,9 +13,9 @@ use super::event::{
     Cleared, Event, FailureCode, Intent, OperationKind, ProgressEntry, ProgressStatus, RecoveryRecord, StoredEvent,
     Succeeded,
 };
-use super::{CURRENT_VERSION, Control, ControlError, MAX_GROUP};
+use super::{CURRENT_VERSION, Control, ControlError, MAX_GROUP, RESUMED_VERSION, RUNNER_VERSION};
 
-const MAX_ACTOR: usize = 128;
+pub const MAX_ACTOR: usize = 128;
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Where progress stands: the open block is `first .. first + started`, of which `completed` have their outcome.
@@ -23,6 +24,8 @@ pub struct Frontier {
     first: u32,
     started: u32,
     completed: u32,
+    /// Checkpoints of the open block.
+    checkpoints: usize,
     /// Some member of the last block was refused: no further block starts.
     failed: bool,
     pub last_succeeded: Option<u32>,
@@ -46,7 +49,11 @@ impl Control {
     /// The document after one durable step, and the events to store for it. A step is an intent, the run of `started` or of
     /// `completed` entries of one block, an incident, or an end; an adoption may be recorded and ended in one step.
     pub fn apply_step(self, events: Vec<Event>) -> Result<(Self, Vec<StoredEvent>), ControlError> {
-        self.apply_step_in_version(events, CURRENT_VERSION)
+        let version = match events.first() {
+            Some(Event::Intent(intent)) => intent.written_version(),
+            Some(_) | None => CURRENT_VERSION,
+        };
+        self.apply_step_in_version(events, version)
     }
 
     /// As [`Control::apply_step`], for an operation that was begun in `intent_version`: only its intent is affected.
@@ -93,9 +100,19 @@ impl Control {
         self.open.as_ref().is_some_and(|open| open.intent.kind == OperationKind::Adopt && open.progress.is_empty())
     }
 
-    /// The document after one event, written in the current version.
+    /// The document after one event; an operation is begun in the version that its actions need.
     pub fn apply(self, event: Event) -> Result<(Self, StoredEvent), ControlError> {
-        self.apply_in_version(event, CURRENT_VERSION)
+        let version = match &event {
+            Event::Intent(intent) => intent.written_version(),
+            Event::Progress(_)
+            | Event::RecoveryRequired(_)
+            | Event::Resumed(_)
+            | Event::ClearedBeforeMutation(_)
+            | Event::Succeeded(_)
+            | Event::RecoveryIntent(_)
+            | Event::Recovered(_) => CURRENT_VERSION,
+        };
+        self.apply_in_version(event, version)
     }
 
     /// As [`Control::apply`], for an operation that was begun in `intent_version`: only its intent is affected.
@@ -109,7 +126,14 @@ impl Control {
             }
             (None, _) => return refuse("nothing is pending"),
             (Some(mut open), event) => {
-                let ended = open.advance(event)?;
+                let ended = match event {
+                    Event::Resumed(record) => {
+                        record.check(&self.site.text, &open, &self.checksum)?;
+                        open.resume(&self.site.text, *record)?;
+                        false
+                    }
+                    event => open.advance(event)?,
+                };
                 open.event_index += 1;
                 let (index, version) = (open.event_index, open.version);
                 ((!ended).then_some(open), index, version)
@@ -130,6 +154,12 @@ impl Open {
         match event {
             Event::Intent(_) => refuse("an operation is pending"),
             Event::RecoveryIntent(_) | Event::Recovered(_) => refuse("a recovery stands under an id of its own"),
+            Event::Resumed(_) => refuse("a resumption is judged by the whole control"),
+            // A replacement whose every boundary is durable is finished, interrupted or not.
+            Event::Succeeded(end) if self.intent.runner_evidence().is_some() => {
+                self.check_end(&end)?;
+                Ok(true)
+            }
             _ if self.recovery.is_some() => refuse("the operation waits for recovery"),
             Event::Progress(entry) => {
                 self.frontier.advance(&self.intent, &entry)?;
@@ -141,7 +171,9 @@ impl Open {
                 self.recovery = Some(record);
                 Ok(false)
             }
-            Event::ClearedBeforeMutation(Cleared { .. }) if self.progress.is_empty() => Ok(true),
+            Event::ClearedBeforeMutation(Cleared { .. }) if self.progress.is_empty() && self.resumes.is_empty() => {
+                Ok(true)
+            }
             Event::ClearedBeforeMutation(Cleared { .. }) => refuse("an action was started"),
             Event::Succeeded(end) => {
                 self.check_end(&end)?;
@@ -163,10 +195,17 @@ impl Open {
         if !record.mutation_may_have_succeeded {
             return refuse("a recovery record claims that nothing was changed");
         }
+        let replaces_runner = self.intent.runner_evidence().is_some();
         match (record.failure_code, self.intent.kind) {
+            (FailureCode::RunnerOperationInterrupted | FailureCode::RunnerInterruptionAcknowledged, _)
+                if replaces_runner =>
+            {
+                Ok(())
+            }
             (FailureCode::RunnerOperationInterrupted | FailureCode::RunnerInterruptionAcknowledged, _) => {
                 refuse("a failure code belongs to another control version")
             }
+            _ if replaces_runner => refuse("a runner's replacement is interrupted in its own words"),
             (
                 FailureCode::AdoptionStateCommitUncertain | FailureCode::AdoptionOperationInterrupted,
                 OperationKind::Apply,
@@ -196,7 +235,8 @@ impl Open {
         let same_state = end.state_checksum == self.intent.prior_state_checksum;
         let next_serial =
             end.state_serial == self.intent.prior_state_serial + 1 && end.state_serial <= MAX_SAFE_INTEGER;
-        if (same_serial && same_state) || (next_serial && !same_state) {
+        let changes = self.intent.runner_evidence().is_some();
+        if (same_serial && same_state && !changes) || (next_serial && !same_state) {
             return Ok(());
         }
         refuse("the serial steps by one exactly when ownership changes")
@@ -211,13 +251,32 @@ impl Frontier {
         if !same || entry.operation_id != intent.operation_id {
             return refuse("progress differs from the intent");
         }
-        match (entry.status, entry.succeeded) {
-            (ProgressStatus::Started, None) => self.start(intent, entry.action_index),
-            (ProgressStatus::Completed, Some(succeeded)) => self.complete(entry.action_index, succeeded),
-            (ProgressStatus::Started, Some(_)) | (ProgressStatus::Completed, None) => {
-                refuse("an outcome stands exactly in completed progress")
+        match (entry.status, entry.succeeded, entry.kafka_streams_checkpoint.as_deref()) {
+            (ProgressStatus::Started, None, None) => self.start(intent, entry.action_index),
+            (ProgressStatus::Checkpoint, None, Some(checkpoint)) => self.check_off(intent, checkpoint),
+            (ProgressStatus::Completed, Some(succeeded), None) => {
+                if succeeded && intent.runner_evidence().is_some() && self.checkpoints < Phase::ALL.len() {
+                    return refuse("a runner's replacement succeeds behind all its checkpoints");
+                }
+                self.complete(entry.action_index, succeeded)
             }
+            (ProgressStatus::Started | ProgressStatus::Checkpoint, Some(_), _)
+            | (ProgressStatus::Completed, None, _) => refuse("an outcome stands exactly in completed progress"),
+            (ProgressStatus::Started | ProgressStatus::Completed, _, Some(_))
+            | (ProgressStatus::Checkpoint, None, None) => refuse("a checkpoint stands exactly in its own progress"),
         }
+    }
+
+    fn check_off(&mut self, intent: &Intent, checkpoint: &Checkpoint) -> Result<(), ControlError> {
+        let Some(evidence) = intent.runner_evidence() else {
+            return refuse("only the replacement of a runner has checkpoints");
+        };
+        if self.between_blocks() || Phase::ALL.get(self.checkpoints) != Some(&checkpoint.phase) {
+            return refuse("checkpoints follow the start of their action, in the order of their phases");
+        }
+        checkpoint.check(evidence, intent.operation_id, self.first).map_err(ControlError)?;
+        self.checkpoints += 1;
+        Ok(())
     }
 
     fn start(&mut self, intent: &Intent, index: u32) -> Result<(), ControlError> {
@@ -245,7 +304,7 @@ impl Frontier {
             self.last_succeeded = Some(index);
         }
         if self.completed == self.started {
-            (self.first, self.started, self.completed) = (self.first + self.started, 0, 0);
+            (self.first, self.started, self.completed, self.checkpoints) = (self.first + self.started, 0, 0, 0);
         }
         Ok(())
     }
@@ -269,11 +328,22 @@ fn verb_fits(kind: Kind, verb: Verb) -> bool {
 }
 
 fn check_intent(intent: &Intent, version: u8, address: &StateAddress) -> Result<(), ControlError> {
-    match version {
-        1..=3 => {}
-        4 | 5 => {
-            return refuse("the operation replaces a Kafka Streams runner, which this version of streamt cannot read");
+    match (version, intent.runner_evidence()) {
+        (1..=3, None) => {}
+        (RUNNER_VERSION, Some(evidence)) => {
+            if intent.kind != OperationKind::Apply {
+                return refuse("a runner is replaced by an apply");
+            }
+            if intent.reviewed_plan_checksum.is_none() {
+                return refuse("a runner is replaced as it was reviewed");
+            }
+            let resource = intent.actions.first().map(|action| &action.resource_id);
+            resource.map_or(Ok(()), |resource| evidence.check(resource)).map_err(ControlError)?;
         }
+        (1..=RUNNER_VERSION, _) => {
+            return refuse("a control of version 4 holds one replacement of a runner, no other any");
+        }
+        (RESUMED_VERSION, _) => return refuse("no operation begins resumed"),
         _ => return refuse("unsupported control version"),
     }
     if intent.operation_id.get_version_num() != 4 {
@@ -317,6 +387,13 @@ fn check_action(action: &Action, version: u8) -> Result<(), ControlError> {
     }
     if action.connector_evidence.is_some() && !deletes {
         return refuse("only a connector deletion carries connector evidence");
+    }
+    let replaces = (kind, action.action) == (Kind::KafkaStreamsJob, Verb::Update);
+    if replaces != action.kafka_streams_evidence.is_some() {
+        return refuse("exactly the replacement of a runner carries the evidence of one");
+    }
+    if replaces && version != RUNNER_VERSION {
+        return refuse("a runner is replaced by an operation of its own, in control version 4");
     }
     if (deletes && action.connector_evidence.is_none()) || (kind == Kind::GatewayRule && version > 1) {
         return refuse("an action lacks its evidence");

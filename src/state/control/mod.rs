@@ -2,10 +2,16 @@
 //! promises that no sequence of events but a legal one makes a document, that every event carries the digest of the document
 //! it leaves behind, and that this digest costs the same however long the operation is. Pure; the stores keep the events.
 
+mod completion;
 mod document;
 mod event;
 mod grammar;
 mod resolution;
+mod resume;
+#[cfg(test)]
+pub mod runner_testing;
+#[cfg(test)]
+mod runner_tests;
 #[cfg(test)]
 mod tests;
 
@@ -20,14 +26,20 @@ use crate::compiler::canonical::Checksum;
 use super::model::StateAddress;
 use document::Open;
 
+pub use completion::RunnerCompletion;
 pub use event::{
     Cleared, Event, EventKind, FailureCode, Intent, OperationKind, ProgressEntry, ProgressStatus, RecoveryRecord,
     StoredEvent, Succeeded,
 };
 pub use resolution::{AcceptedAs, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets};
+pub use resume::{MAX_RESUMES, ResumeRecord};
 
 /// The version that new operations are written in.
 pub const CURRENT_VERSION: u8 = 3;
+/// The version of an operation that replaces a runner.
+pub const RUNNER_VERSION: u8 = 4;
+/// What the first resumption makes of it.
+pub const RESUMED_VERSION: u8 = 5;
 /// Consecutive topic creates that may start together.
 pub const MAX_GROUP: usize = 1000;
 
@@ -129,6 +141,16 @@ impl Control {
 
     pub fn recovery(&self) -> Option<&RecoveryRecord> {
         self.open.as_ref().and_then(|open| open.recovery.as_ref())
+    }
+
+    /// The resumptions of a runner's replacement, in order.
+    pub fn resumes(&self) -> &[ResumeRecord] {
+        self.open.as_ref().map_or(&[], |open| &open.resumes)
+    }
+
+    /// Whether nothing was begun beyond the intent: no action was started, and nobody took the operation up again.
+    pub fn is_unstarted(&self) -> bool {
+        self.progress().is_empty() && self.resumes().is_empty()
     }
 
     /// The highest action that completed and succeeded.

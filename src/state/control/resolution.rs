@@ -156,7 +156,10 @@ impl Control {
         if prior != (blocked.prior_state_serial, &blocked.prior_state_checksum) {
             return Err(ControlError("a recovery starts from another state than its operation"));
         }
-        check_targets(record.resolution, blocked, self.progress().is_empty(), targets)
+        if record.resolution.observes() && blocked.runner_evidence().is_some() {
+            return Err(ControlError("the replacement of a runner is resumed, not recovered"));
+        }
+        check_targets(record.resolution, blocked, self.is_unstarted(), targets)
     }
 }
 

@@ -126,10 +126,12 @@ fn an_intent_outside_its_rules_is_refused() {
         refused(&|i| i.actions[1].resource_id = i.actions[0].resource_id.clone()),
         "an intent names a resource twice"
     );
-    assert_eq!(
-        refused(&|i| i.actions[0].resource_id = ResourceId::parse("streamt://payments/dev/topic/orders").unwrap()),
-        "an intent names a resource of another project or environment"
-    );
+    for other in ["streamt://payments/dev/topic/orders", "streamt://orders/prod/topic/orders"] {
+        assert_eq!(
+            refused(&|i| i.actions[0].resource_id = ResourceId::parse(other).unwrap()),
+            "an intent names a resource of another project or environment"
+        );
+    }
     assert_eq!(
         refused(&|i| i.actions[0].action = Verb::Delete),
         "an intent holds an action that its kind does not know"
@@ -201,7 +203,7 @@ fn every_verb_stands_only_with_its_kinds() {
             .into_iter()
             .filter(|verb| {
                 let intent = golden_intent(actions(&[(*verb, kind, "x")]));
-                // Version 1 has no evidence to miss, but holds no connector deletion either.
+                // Version 1 has no evidence to miss, but holds neither a connector deletion nor the replacement of a runner.
                 clear().apply_in_version(Event::Intent(intent), 1).is_ok()
             })
             .map(Verb::as_str)
@@ -211,7 +213,7 @@ fn every_verb_stands_only_with_its_kinds() {
     assert_eq!(allowed(Kind::Schema), "register update delete adopt");
     assert_eq!(allowed(Kind::Topic), "create update adopt");
     assert_eq!(allowed(Kind::FlinkJob), "update submit cancel");
-    assert_eq!(allowed(Kind::KafkaStreamsJob), "create update");
+    assert_eq!(allowed(Kind::KafkaStreamsJob), "create");
     assert_eq!(allowed(Kind::Connector), "create update adopt");
     assert_eq!(allowed(Kind::GatewayRule), "create update delete adopt");
 }

@@ -91,6 +91,7 @@ impl ControlFile {
             Event::Intent(_)
             | Event::Progress(_)
             | Event::RecoveryRequired(_)
+            | Event::Resumed(_)
             | Event::ClearedBeforeMutation(_)
             | Event::RecoveryIntent(_)
             | Event::Recovered(_) => None,

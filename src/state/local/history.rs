@@ -1,7 +1,8 @@
 //! The recovery history of one environment: checksum-chained lines that outlive the operations they
-//! resolved. The line of a `recovery_intent` is where a recovery is decided; what follows it only tidies.
+//! resolved. The line of a `recovery_intent` is where a recovery is decided; what follows it only tidies. Resumptions and
+//! completions of runner replacements are read; only recoveries are written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use uuid::Uuid;
 
 use crate::compiler::canonical::{Checksum, to_canonical};
 use crate::compiler::strict_json;
-use crate::state::control::ResolutionRecord;
+use crate::state::control::{ResolutionRecord, ResumeRecord, RunnerCompletion};
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 
@@ -17,6 +18,7 @@ use super::files::{Print, StateDir, WriteError, label};
 
 const MAX_HISTORY: usize = 1024 * 1024;
 const MAX_EVENTS: usize = 4096;
+/// The version of a file that holds recoveries alone.
 const VERSION: u8 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -26,11 +28,77 @@ struct Envelope {
     history_version: u8,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// What this program writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entry {
     RecoveryIntent,
     RecoveryResolution,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    RecoveryIntent,
+    RecoveryResolution,
+    OperationResumed,
+    RunnerCompleted,
+}
+
+impl Kind {
+    /// The version of an event, and the least that its file has.
+    const fn version(self) -> u8 {
+        match self {
+            Self::RecoveryIntent | Self::RecoveryResolution => 1,
+            Self::OperationResumed => 2,
+            Self::RunnerCompleted => 3,
+        }
+    }
+}
+
+/// What a line records.
+#[derive(Clone, PartialEq, Debug)]
+enum Record {
+    Intent(ResolutionRecord),
+    Resolution(ResolutionRecord),
+    Resumed(ResumeRecord),
+    Completed(Box<RunnerCompletion>),
+}
+
+impl Record {
+    fn of(entry: Entry, record: &ResolutionRecord) -> Self {
+        match entry {
+            Entry::RecoveryIntent => Self::Intent(record.clone()),
+            Entry::RecoveryResolution => Self::Resolution(record.clone()),
+        }
+    }
+
+    /// None unless the value is exactly what a record of this kind is written as.
+    fn read(kind: Kind, value: &Value) -> Option<Self> {
+        let record = match kind {
+            Kind::RecoveryIntent => Self::Intent(serde_json::from_value(value.clone()).ok()?),
+            Kind::RecoveryResolution => Self::Resolution(serde_json::from_value(value.clone()).ok()?),
+            Kind::OperationResumed => Self::Resumed(serde_json::from_value(value.clone()).ok()?),
+            Kind::RunnerCompleted => Self::Completed(serde_json::from_value(value.clone()).ok()?),
+        };
+        (record.to_value()? == *value).then_some(record)
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Intent(_) => Kind::RecoveryIntent,
+            Self::Resolution(_) => Kind::RecoveryResolution,
+            Self::Resumed(_) => Kind::OperationResumed,
+            Self::Completed(_) => Kind::RunnerCompleted,
+        }
+    }
+
+    fn to_value(&self) -> Option<Value> {
+        match self {
+            Self::Intent(record) | Self::Resolution(record) => serde_json::to_value(record).ok(),
+            Self::Resumed(record) => serde_json::to_value(record).ok(),
+            Self::Completed(record) => serde_json::to_value(record).ok(),
+        }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -38,16 +106,17 @@ pub enum Entry {
 struct Line {
     checksum: Checksum,
     event_version: u8,
-    kind: Entry,
+    kind: Kind,
     previous_checksum: Option<Checksum>,
-    record: ResolutionRecord,
+    record: Value,
     sequence: u64,
 }
 
 impl Line {
-    fn of(entry: Entry, record: ResolutionRecord, previous_checksum: Option<Checksum>, sequence: u64) -> Option<Self> {
-        let checksum = Checksum::of_bytes(&[]);
-        let mut line = Self { checksum, event_version: 1, kind: entry, previous_checksum, record, sequence };
+    fn of(record: &Record, previous_checksum: Option<Checksum>, sequence: u64) -> Option<Self> {
+        let (kind, checksum) = (record.kind(), Checksum::of_bytes(&[]));
+        let record = record.to_value()?;
+        let mut line = Self { checksum, event_version: kind.version(), kind, previous_checksum, record, sequence };
         line.checksum = line.digest()?;
         Some(line)
     }
@@ -68,11 +137,14 @@ impl Line {
 /// What the history proves: whose ids are taken, and how each blocked operation was resolved.
 #[derive(Clone, Default, Debug)]
 pub struct History {
-    /// Ids of resolved operations and of the recoveries that resolved them.
+    /// Ids of operations that were resolved or completed, and of the recoveries and resumptions of operations.
     pub used: BTreeSet<Uuid>,
     /// A recovery that is decided and not tidied up.
     pub unresolved: Option<ResolutionRecord>,
     resolved: Vec<ResolutionRecord>,
+    /// Of operations that are not completed, by their id.
+    resumed: BTreeMap<Uuid, Vec<ResumeRecord>>,
+    completed: Vec<RunnerCompletion>,
     last_checksum: Option<Checksum>,
     events: usize,
     /// Bytes that count; what follows is a line that was never acknowledged.
@@ -105,6 +177,11 @@ impl History {
         self.records().find(|record| record.recovery_operation_id == recovery_operation_id)
     }
 
+    /// The receipt of a runner replacement, whose ownership may be in place while its control is still pending.
+    pub fn completion(&self, operation_id: Uuid) -> Option<&RunnerCompletion> {
+        self.completed.iter().find(|completion| completion.operation_id == operation_id)
+    }
+
     fn records(&self) -> impl Iterator<Item = &ResolutionRecord> {
         self.resolved.iter().chain(&self.unresolved)
     }
@@ -122,9 +199,10 @@ impl History {
         if self.is_torn() {
             return Err(WriteError::NotWritten(StateError::conflict()));
         }
-        self.clone().take(entry, record.clone(), &address.to_string()).map_err(refused)?;
+        let record = Record::of(entry, record);
+        self.clone().take(record.clone(), address).map_err(refused)?;
         let sequence = u64::try_from(self.events).unwrap_or(u64::MAX);
-        let line = Line::of(entry, record.clone(), self.last_checksum.clone(), sequence).and_then(|line| line.bytes());
+        let line = Line::of(&record, self.last_checksum.clone(), sequence).and_then(|line| line.bytes());
         let line = line.ok_or_else(|| refused("an event has no canonical form"))?;
         let envelope = match self.print {
             Some(_) => Vec::new(),
@@ -156,13 +234,11 @@ impl History {
         if envelope.address != address.to_string() {
             return Err("it belongs to another address");
         }
-        match envelope.history_version {
-            VERSION => {}
-            2 | 3 => return Err("it holds runner events, which this version of streamt cannot read"),
-            _ => return Err("its version is not supported"),
+        if !(VERSION..=3).contains(&envelope.history_version) {
+            return Err("its version is not supported");
         }
         let mut history = Self::default();
-        let mut previous = None;
+        let (mut previous, mut needed) = (None, VERSION);
         for (sequence, bytes) in lines.enumerate() {
             if sequence == MAX_EVENTS {
                 return Err("it has more events than its bound");
@@ -171,7 +247,7 @@ impl History {
             if to_canonical(&line).ok().as_deref() != Some(bytes) {
                 return Err("an event is not in canonical form");
             }
-            let chained = line.event_version == 1
+            let chained = line.event_version == line.kind.version()
                 && u64::try_from(sequence) == Ok(line.sequence)
                 && line.previous_checksum == previous
                 && line.digest().as_ref() == Some(&line.checksum);
@@ -179,39 +255,85 @@ impl History {
                 return Err("its chain is broken");
             }
             previous = Some(line.checksum);
-            history.take(line.kind, line.record, &envelope.address)?;
+            needed = needed.max(line.event_version);
+            let record = Record::read(line.kind, &line.record).ok_or("an event is malformed")?;
+            history.take(record, address)?;
+        }
+        if needed != envelope.history_version {
+            return Err("its version is not the one that its events need");
         }
         history.last_checksum = previous;
         history.length = u64::try_from(counted).map_err(|_| "it is larger than its bound")?;
         Ok(history)
     }
 
-    fn take(&mut self, entry: Entry, record: ResolutionRecord, address: &str) -> Result<(), &'static str> {
-        if record.address != address {
-            return Err("an event belongs to another address");
-        }
-        record.check().map_err(|error| error.0)?;
+    fn take(&mut self, record: Record, address: &StateAddress) -> Result<(), &'static str> {
         self.events += 1;
-        match (entry, self.unresolved.take()) {
-            (Entry::RecoveryIntent, None) => {
-                let taken = self.used.contains(&record.blocked_operation_id);
-                if taken || !self.used.insert(record.recovery_operation_id) {
-                    return Err("an operation id is used twice");
+        match (record, self.unresolved.take()) {
+            (Record::Intent(record), None) => {
+                check(&record, address)?;
+                if self.used.contains(&record.blocked_operation_id) || !self.used.insert(record.recovery_operation_id) {
+                    return Err(USED_TWICE);
                 }
                 self.unresolved = Some(record);
                 Ok(())
             }
-            (Entry::RecoveryResolution, Some(intent)) if intent == record => {
+            (Record::Resolution(record), Some(intent)) if intent == record => {
                 if !self.used.insert(record.blocked_operation_id) {
-                    return Err("an operation id is used twice");
+                    return Err(USED_TWICE);
                 }
                 self.resolved.push(record);
                 Ok(())
             }
-            (Entry::RecoveryIntent, Some(_)) => Err("a resolution is not finished"),
-            (Entry::RecoveryResolution, _) => Err("a resolution differs from its intent"),
+            (Record::Resumed(record), None) => self.resume(record, address),
+            (Record::Completed(record), None) => self.complete(*record, address),
+            (Record::Intent(_) | Record::Resumed(_) | Record::Completed(_), Some(_)) => {
+                Err("a resolution is not finished")
+            }
+            (Record::Resolution(_), _) => Err("a resolution differs from its intent"),
         }
     }
+
+    /// What the operation itself must hold is proved by its control, which may be gone.
+    fn resume(&mut self, record: ResumeRecord, address: &StateAddress) -> Result<(), &'static str> {
+        if record.address != address.to_string() || record.recovery.operation_id != record.operation_id {
+            return Err("an event belongs to another address or operation");
+        }
+        if self.used.contains(&record.operation_id) {
+            return Err("an operation is resumed after its end");
+        }
+        if record.resume_id == record.operation_id || !self.used.insert(record.resume_id) {
+            return Err(USED_TWICE);
+        }
+        let earlier = self.resumed.entry(record.operation_id).or_default();
+        if earlier.last().is_some_and(|last| last.progress_count > record.progress_count) {
+            return Err("the boundaries of a resumed operation go back");
+        }
+        earlier.push(record);
+        Ok(())
+    }
+
+    fn complete(&mut self, record: RunnerCompletion, address: &StateAddress) -> Result<(), &'static str> {
+        let control = record.check(address).map_err(|error| error.0)?;
+        let archived = self.resumed.remove(&record.operation_id).unwrap_or_default();
+        if control.resumes() != archived {
+            return Err("a completion holds other resumptions than the history");
+        }
+        if !self.used.insert(record.operation_id) {
+            return Err(USED_TWICE);
+        }
+        self.completed.push(record);
+        Ok(())
+    }
+}
+
+const USED_TWICE: &str = "an operation id is used twice";
+
+fn check(record: &ResolutionRecord, address: &StateAddress) -> Result<(), &'static str> {
+    if record.address != address.to_string() {
+        return Err("an event belongs to another address");
+    }
+    record.check().map_err(|error| error.0)
 }
 
 /// The first line of a new file.
@@ -222,90 +344,5 @@ fn envelope(address: &StateAddress) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::state::control::Resolution;
-    use crate::state::scalar::Timestamp;
-    use crate::state::testing::{OPERATION, address, empty_state_checksum};
-
-    fn record(recovery: u128) -> ResolutionRecord {
-        ResolutionRecord {
-            address: "streamt-state://platform/payments/prod".into(),
-            blocked_operation_id: OPERATION,
-            evidence_checksum: Checksum::parse(&format!("sha256:{}", "1".repeat(64))).unwrap(),
-            prior_state_checksum: empty_state_checksum(),
-            prior_state_serial: 0,
-            recovery_operation_id: Uuid::from_u128(recovery),
-            resolution: Resolution::RolledBack,
-            resolved_at: Timestamp::parse("2026-09-06T10:05:00.000000Z").unwrap(),
-            result_state_checksum: empty_state_checksum(),
-            result_state_serial: 0,
-            state_changed: false,
-        }
-    }
-
-    const RECOVERY: u128 = 0x0a7a_c3f4_7d52_4d26_8a9b_2f6a_4c1d_9e10;
-
-    fn bytes(version: u8, events: Vec<(Entry, ResolutionRecord)>) -> Vec<u8> {
-        let envelope = Envelope { address: address("platform").to_string(), history_version: version };
-        let mut bytes = to_canonical(&envelope).unwrap();
-        bytes.push(b'\n');
-        let mut previous_checksum = None;
-        for ((kind, record), sequence) in events.into_iter().zip(0..) {
-            let line = Line::of(kind, record, previous_checksum, sequence).unwrap();
-            bytes.extend(line.bytes().unwrap());
-            previous_checksum = Some(line.checksum);
-        }
-        bytes
-    }
-
-    fn parse(bytes: &[u8]) -> Result<History, &'static str> {
-        History::parse(bytes, &address("platform"))
-    }
-
-    /// REC-035: G23
-    #[test]
-    fn golden_digest_of_an_event() {
-        let text = String::from_utf8(bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY))])).unwrap();
-        let digest = "sha256:5f416698e4d5d5119061ed07f29d4802e4cf9dba093ed0e460e62c7e3eb95b17";
-        assert!(text.contains(&format!("{{\"checksum\":\"{digest}\",\"event_version\":1")), "{text}");
-        assert_eq!(parse(text.as_bytes()).unwrap().unresolved, Some(record(RECOVERY)));
-    }
-
-    /// REC-035
-    #[test]
-    fn a_resolution_closes_its_own_intent_once() {
-        let pair =
-            |recovery| [(Entry::RecoveryIntent, record(recovery)), (Entry::RecoveryResolution, record(recovery))];
-        let history = parse(&bytes(1, pair(RECOVERY).to_vec())).unwrap();
-        assert_eq!(history.unresolved, None);
-        assert_eq!(history.used, BTreeSet::from([OPERATION, Uuid::from_u128(RECOVERY)]));
-        for refused in [
-            vec![(Entry::RecoveryResolution, record(RECOVERY))],
-            vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryIntent, record(2))],
-            vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(2))],
-            [pair(RECOVERY), pair(2)].concat(),
-            vec![(
-                Entry::RecoveryIntent,
-                ResolutionRecord { address: "streamt-state://local/a/b".into(), ..record(1) },
-            )],
-        ] {
-            assert!(parse(&bytes(1, refused.clone())).is_err(), "{refused:?}");
-        }
-    }
-
-    #[test]
-    fn any_changed_byte_breaks_the_chain() {
-        let whole =
-            bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(RECOVERY))]);
-        for at in 0..whole.len() - 1 {
-            let mut changed = whole.clone();
-            changed[at] ^= 1;
-            assert!(parse(&changed).is_err(), "byte {at}");
-        }
-        for version in [0, 2, 3, 4] {
-            assert!(parse(&bytes(version, Vec::new())).is_err());
-        }
-        assert!(parse(b"").is_err() && parse(&bytes(1, Vec::new())).is_ok());
-    }
-}
+#[path = "history_tests.rs"]
+pub mod tests;

@@ -158,6 +158,9 @@ impl LocalOperation {
             Some(Event::RecoveryIntent(_)) => {
                 Err(WriteError::NotWritten(StateError::invalid("a recovery is written together with its end")))
             }
+            Some(Event::Resumed(_)) => {
+                Err(WriteError::NotWritten(StateError::invalid("a resumption is archived before it is written")))
+            }
             None => Err(WriteError::NotWritten(StateError::invalid("a step has at least one event"))),
         }
     }

@@ -149,7 +149,11 @@ impl View {
                 view.owned = committed(dir, &names, address, result)?;
                 view.from_pending = true;
             }
-            (None, Some(intent)) if intent.prior_state_checksum != view.owned.checksum => {
+            (None, Some(intent))
+                if intent.prior_state_checksum != view.owned.checksum
+                    && view.history.completion(intent.operation_id).map(|end| &end.result_state_checksum)
+                        != Some(&view.owned.checksum) =>
+            {
                 let state = label(&names.state);
                 return Err(StateError::invalid(format!(
                     "{state} is not the state that the pending operation started from"

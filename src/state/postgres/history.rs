@@ -9,7 +9,10 @@ use super::contract::HISTORY;
 use super::rows::{INSTANT, OF_ADDRESS, ReadError, Site, canonical_text, invalid};
 use crate::compiler::canonical::Checksum;
 use crate::compiler::strict_json;
-use crate::state::control::{CURRENT_VERSION, Control, Event, EventKind, Resolution, ResolutionRecord, StoredEvent};
+use crate::state::control::{
+    CURRENT_VERSION, Control, Event, EventKind, RESUMED_VERSION, RUNNER_VERSION, Resolution, ResolutionRecord,
+    StoredEvent,
+};
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 use crate::state::scalar::Timestamp;
@@ -79,6 +82,7 @@ pub fn recorded_at(event: &Event) -> &Timestamp {
         Event::Intent(intent) => &intent.started_at,
         Event::Progress(entry) => &entry.recorded_at,
         Event::RecoveryRequired(record) => &record.failed_at,
+        Event::Resumed(record) => &record.resumed_at,
         Event::ClearedBeforeMutation(cleared) => &cleared.cleared_at,
         Event::Succeeded(end) => &end.completed_at,
         Event::RecoveryIntent(intent) => &intent.record.resolved_at,
@@ -97,6 +101,7 @@ pub fn ends_at(event: &Event) -> Option<(u64, &Checksum)> {
         | Event::Intent(_)
         | Event::Progress(_)
         | Event::RecoveryRequired(_)
+        | Event::Resumed(_)
         | Event::ClearedBeforeMutation(_)
         | Event::RecoveryIntent(_) => None,
     }
@@ -142,7 +147,7 @@ impl Fold {
         // A step is checked as a whole when it is written; here the grammar of single events is enough: a group is stored whole.
         let versions: &[u8] = match &self.version {
             Some(version) => std::slice::from_ref(version),
-            None => &[CURRENT_VERSION, 2, 1],
+            None => &[CURRENT_VERSION, RUNNER_VERSION, 2, 1],
         };
         let mut refused = None;
         for version in versions {
@@ -181,13 +186,17 @@ pub async fn fold(
 ) -> Result<(Control, String), ReadError> {
     let version = u8::try_from(version).map_err(|_| invalid("the control version is not supported"))?;
     let rows = of_operation(client, site, operation_id, 0).await?;
-    let mut fold = Fold::new(&site.address, operation_id, Some(version));
+    // Nothing begins resumed.
+    let begun_in = if version == RESUMED_VERSION { RUNNER_VERSION } else { version };
+    let mut fold = Fold::new(&site.address, operation_id, Some(begun_in));
     for row in &rows {
         fold.push(row)?;
     }
     let control = fold.control();
     match rows.last() {
-        Some(last) if control.operation_id() == Some(operation_id) => Ok((control, last.recorded_at.clone())),
+        Some(last) if control.operation_id() == Some(operation_id) && control.version() == version => {
+            Ok((control, last.recorded_at.clone()))
+        }
         Some(_) | None => Err(invalid("the current control names an operation that is not pending")),
     }
 }

@@ -4,6 +4,7 @@ mod child;
 mod crash;
 mod faults;
 mod layout;
+mod runner;
 
 use tempfile::TempDir;
 
