@@ -20,6 +20,7 @@ mod kafka;
 mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
+mod local_lock;
 mod logging;
 mod losses;
 mod meanwhile;

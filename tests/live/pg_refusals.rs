@@ -2,7 +2,7 @@
 //! code, and nothing is written anywhere.
 
 use crate::postgres::Estate;
-use crate::support::majors;
+use crate::support::{majors, on_each_major};
 
 const CATALOG: &str = "E411_STATE_INVALID";
 const UNAVAILABLE: &str = "E420_STATE_BACKEND_UNAVAILABLE";
@@ -36,15 +36,6 @@ fn every_command_refuses(case: &str, estate: &Estate, administrative: &str, vari
         }
     });
     assert!(estate.rows() == rows && estate.workspace.snapshot() == files, "{case}: something was written");
-}
-
-fn on_each_major(test: impl Fn(&str) + Sync) {
-    let test = &test;
-    std::thread::scope(|scope| {
-        for major in majors() {
-            scope.spawn(move || test(&major));
-        }
-    });
 }
 
 /// PGS-008 PGS-011 REC-071

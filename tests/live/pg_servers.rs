@@ -7,13 +7,12 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use tokio_postgres::NoTls;
 
 use crate::postgres::Estate;
-use crate::support::{majors, variable};
+use crate::support::{eventually, majors, variable};
 
 const UNAVAILABLE: &str = "E420_STATE_BACKEND_UNAVAILABLE";
 /// A server refuses to run as root, and gives up rights that root has.
@@ -36,15 +35,6 @@ fn ask(dsn: &str, query: &str) -> Result<String, String> {
             .ok_or_else(|| "no row".to_owned())
     };
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(run)
-}
-
-#[track_caller]
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !holds() {
-        assert!(begun.elapsed() < Duration::from_secs(90), "{what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
 }
 
 fn free_port() -> u16 {
@@ -159,7 +149,7 @@ impl Server {
             command.args(["-c", setting]);
         }
         self.running = Some(Running::spawn(command));
-        eventually("the server starts", || ask(&self.admin(), "SELECT 1").is_ok());
+        eventually(|| ask(&self.admin(), "SELECT 1"), Result::is_ok).expect("the server starts");
     }
 
     fn stop(&mut self) {
@@ -215,7 +205,7 @@ fn every_command_refuses(estate: &Estate, variables: &[(&str, &str)], told: &str
     assert_eq!(estate.workspace.snapshot(), files);
 }
 
-/// PGS-010
+/// PGS-010 LIM-023
 #[test]
 fn a_streaming_standby_is_refused_by_every_command() {
     for major in &majors() {
@@ -225,7 +215,8 @@ fn a_streaming_standby_is_refused_by_every_command() {
         estate.init();
         estate.workspace.run("apply").exits(0);
         let serial = format!("SELECT max(state_serial) FROM {}.current_state", estate.schema);
-        eventually("the standby follows", || ask(&standby.admin(), &serial).as_deref() == Ok("1"));
+        let follows = eventually(|| ask(&standby.admin(), &serial), |at| at.as_deref() == Ok("1"));
+        assert_eq!(follows.as_deref(), Ok("1"), "the standby follows");
         let rows = estate.rows();
         let writer =
             estate.dsn(&estate.writer, "w-s3ntinel").replace(&primary.port.to_string(), &standby.port.to_string());
@@ -236,7 +227,7 @@ fn a_streaming_standby_is_refused_by_every_command() {
     }
 }
 
-/// PGS-010 PGS-013: in both of its modes, although every statement would be answered.
+/// PGS-010 PGS-013 LIM-023: in both of its modes, although every statement would be answered.
 #[test]
 fn a_pooler_in_between_is_refused_by_every_command() {
     let program = PathBuf::from(variable("STREAMT_TEST_PGBOUNCER"));
@@ -263,7 +254,7 @@ fn a_pooler_in_between_is_refused_by_every_command() {
             let _pooler = Running::spawn(command);
             let through = |dsn: &str| dsn.replace(&format!(":{server}/"), &format!(":{port}/"));
             let (owner, writer) = (through(&estate.admin), through(&estate.dsn(&estate.writer, "w-s3ntinel")));
-            eventually("the pooler answers", || ask(&writer, "SELECT 1").as_deref() == Ok("1"));
+            eventually(|| ask(&writer, "SELECT 1"), Result::is_ok).expect("the pooler answers");
             let variables = [("OWNER_DSN", owner.as_str()), ("WRITER_DSN", writer.as_str())];
             every_command_refuses(&estate, &variables, "another process answers");
         }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
 
 use crate::harness::Workspace;
-use crate::support::majors;
+use crate::support::{eventually, majors};
 
 pub fn service(name: &str) -> String {
     std::env::var(name)
@@ -123,11 +123,8 @@ models:
 
     /// Waits until what was applied is seen: a broker shows a new topic a moment after it confirmed it.
     pub fn settled(&self, environment: &str) {
-        let begun = Instant::now();
-        while self.workspace.run(&format!("plan {environment} --detailed-exitcode")).exit != 0 {
-            assert!(begun.elapsed() < Duration::from_secs(60), "the plan does not become empty");
-            std::thread::sleep(Duration::from_millis(200));
-        }
+        let line = format!("plan {environment} --detailed-exitcode");
+        eventually(|| self.workspace.run(&line), |run| run.exit == 0).exits(0);
     }
 
     /// `state init` with its confirmations.
@@ -200,10 +197,8 @@ fn an_apply_whose_session_is_terminated_stops_and_blocks_the_next_one() {
         estate.init();
         let workspace = &estate.workspace;
         let child = workspace.command("apply -o json").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let started = Instant::now();
-        while workspace.run("state status -o json").json()["data"]["operation_status"]["status"] != "in_progress" {
-            assert!(started.elapsed() < Duration::from_secs(60));
-        }
+        let status = || workspace.run("state status -o json").json()["data"]["operation_status"]["status"].clone();
+        assert_eq!(eventually(status, |status| status == "in_progress"), "in_progress");
         let lock = workspace.run("state lock-status -o json").exits(0).json();
         assert_eq!(lock["data"]["lock_status"], "busy");
         estate.sql(&format!(

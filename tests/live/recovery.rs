@@ -17,6 +17,7 @@ use streamt::state::recovery_plan::{self, RecoveryPlan};
 use crate::drain::Drain;
 use crate::estate::{Estate, failed, with_kafka};
 use crate::faults::Moments;
+use crate::support::{clean_up, eventually};
 
 const PLAIN: &str = "  partitions: 1\n  replication_factor: 1";
 
@@ -94,7 +95,7 @@ fn a_refused_member_in_a_third_state_is_named_and_then_the_mix_is_recorded() {
     assert_eq!(estate.state(), blocked, "the marker stands");
 
     // Its owner takes the stranger away: the prior form of a create.
-    crate::estate::blocking(crate::support::clean_up([estate.topic("b")]));
+    crate::estate::blocking(clean_up([estate.topic("b")]));
     gone(&estate, "b");
     let before = estate.live(&["a", "b", "c"]);
     let plan = estate.plan_recovery(&runtime, Resolution::Observed, "r.json").expect("evidence");
@@ -126,13 +127,7 @@ fn a_refused_member_in_a_third_state_is_named_and_then_the_mix_is_recorded() {
 
 /// Deleting a topic is asynchronous.
 fn gone(estate: &Estate, name: &str) {
-    for _ in 0..100 {
-        if estate.live(&[name]).is_empty() {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("{name} is still there");
+    assert!(eventually(|| estate.live(&[name]).is_empty(), |gone| *gone), "{name} is still there");
 }
 
 /// REC-015, REC-033: whatever moved between the review and the recovery refuses it, and the marker stands.
@@ -142,7 +137,7 @@ fn a_plan_whose_world_moved_is_stale() {
     one_refused(&estate, &runtime, &["a", "b"], "b", 1);
     estate.plan_recovery(&runtime, Resolution::Observed, "r.json").expect("both stand as declared");
     let blocked = estate.state();
-    crate::estate::blocking(crate::support::clean_up([estate.topic("a")]));
+    crate::estate::blocking(clean_up([estate.topic("a")]));
     gone(&estate, "a");
     let stale = estate.recover(&runtime, "r.json").expect_err("a target is gone");
     assert_eq!((code(&stale), stale.committed), (Code::E409PlanStale, Some(false)));
@@ -284,9 +279,7 @@ fn live(estate: &Estate, names: &[String]) -> BTreeMap<String, u32> {
 /// that is visible is visible.
 fn seen_by_the_broker(estate: &Estate) {
     create(&estate.topic("barrier"), 1);
-    while estate.live(&["barrier"]).is_empty() {
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(eventually(|| !estate.live(&["barrier"]).is_empty(), |seen| *seen), "the broker never shows it");
 }
 
 /// REC-008, REC-012, REC-023, REC-032, REC-069: an intent without a started action, the confirmations, and an edited file.

@@ -7,7 +7,7 @@ use krafka::admin::{AclBinding, AclOperation, AclPatternType, AclPermissionType,
 use crate::cli::{ORDERS, service, workspace};
 use crate::faults::{Fault, Order, Proxy, Request, every};
 use crate::harness::Workspace;
-use crate::support::{topic, unique};
+use crate::support::{eventually, topic, unique};
 
 fn project(name: &str, kafka: &str) -> Workspace {
     Workspace::project(&format!(
@@ -148,6 +148,7 @@ fn a_user_who_may_not_create_is_refused_before_anything_is_recorded() {
     let name = unique("reader");
     allow(&format!("{name}.orders"), &[AclOperation::Describe, AclOperation::DescribeConfigs]);
     let workspace = project(&name, &login("SCRAM-SHA-256", "alice", "alice-secret"));
+    // Rights take a moment to reach the broker.
     let plan = eventually(|| workspace.run("plan -o json"), |run| run.exit == 0);
     assert_eq!(plan.exits(0).json()["data"]["creates"], 1);
     for command in ["apply", "apply --dry-run"] {
@@ -196,18 +197,6 @@ fn configs_that_may_not_be_read_are_a_warning_of_status_and_an_error_of_plan() {
     assert_eq!(status.json()["data"]["topics"][0]["exists"], true);
     assert_eq!(workspace.run("plan -o json").exits(1).errors()[0].0, "E404_AUTH_FAILED");
     crate::estate::blocking(crate::support::clean_up([physical]));
-}
-
-/// Rights take a moment to reach the broker.
-fn eventually<T>(mut act: impl FnMut() -> T, good: impl Fn(&T) -> bool) -> T {
-    let start = std::time::Instant::now();
-    loop {
-        let done = act();
-        if good(&done) || start.elapsed() > std::time::Duration::from_secs(20) {
-            return done;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(100));
-    }
 }
 
 /// A read that fails in no known way: `diff` has a code of its own for it, and nothing is taken for absent. The broker's answer is

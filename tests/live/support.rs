@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
 use streamt::project::model::{KafkaRuntime, OwnershipMode};
@@ -20,6 +20,30 @@ pub fn variable(name: &str) -> String {
 pub fn majors() -> Vec<String> {
     let named = std::env::var("STREAMT_TEST_POSTGRES_MAJORS").unwrap_or_else(|_| "14 18".to_owned());
     named.split_whitespace().map(str::to_owned).collect()
+}
+
+/// The same test on each major, side by side.
+pub fn on_each_major(test: impl Fn(&str) + Sync) {
+    let test = &test;
+    std::thread::scope(|scope| {
+        let start = |major: String| scope.spawn(move || test(&major));
+        let runs: Vec<_> = majors().into_iter().map(start).collect();
+        for run in runs {
+            run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+    });
+}
+
+/// What `act` gives once it is good. After a minute and a half it is what came last, for its caller to judge.
+pub fn eventually<T>(mut act: impl FnMut() -> T, good: impl Fn(&T) -> bool) -> T {
+    let begun = Instant::now();
+    loop {
+        let came = act();
+        if good(&came) || begun.elapsed() > Duration::from_secs(90) {
+            return came;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// A name that no other test and no earlier run uses.

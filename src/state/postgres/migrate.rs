@@ -109,7 +109,7 @@ impl Migration<'_> {
             Some(sites) => sites,
             None => {
                 let released = unlock_schema(&self.session, &self.target.schema).await;
-                return if released { Ok(MigrationOutcome::AlreadyMigrated) } else { Err(unreleased()) };
+                return if released { Ok(MigrationOutcome::AlreadyMigrated) } else { Err(unreleased().into()) };
             }
         };
         self.lock_addresses(&sites).await?;
@@ -135,7 +135,7 @@ impl Migration<'_> {
             Ok(Version::Two) => {}
             Ok(Version::One) | Err(_) => return Err(self.resolve(&digest).await.into()),
         }
-        if self.release(sites).await { Ok(MigrationOutcome::Migrated) } else { Err(unreleased()) }
+        if self.release(sites).await { Ok(MigrationOutcome::Migrated) } else { Err(unreleased().into()) }
     }
 
     async fn advisory_locks(&self) -> Result<i64, Stop> {
@@ -286,11 +286,11 @@ impl Migration<'_> {
         let deadline = Instant::now() + self.target.lock_timeout + CONNECT_TIMEOUT;
         loop {
             match timeout_at(deadline, self.image(digest)).await {
-                Ok(Ok(Version::Two)) => return StateError::new(StateErrorKind::ReleaseAfterCommit),
+                Ok(Ok(Version::Two)) => return unreleased(),
                 Ok(Ok(Version::One)) if self.is_gone(deadline).await => {
                     return match self.image(digest).await {
                         Ok(Version::One) => StateError::unavailable("its server ended the migration before it stood"),
-                        Ok(Version::Two) => StateError::new(StateErrorKind::ReleaseAfterCommit),
+                        Ok(Version::Two) => unreleased(),
                         Err(_) => StateError::unknown_commit().suggest(super::admin::RUN_AGAIN),
                     };
                 }
@@ -323,6 +323,7 @@ impl Migration<'_> {
 }
 
 /// Both outcomes leave a store of version 2.
-fn unreleased() -> MigrationFailure {
-    StateError::new(StateErrorKind::ReleaseAfterCommit).into()
+fn unreleased() -> StateError {
+    StateError::new(StateErrorKind::ReleaseAfterCommit)
+        .suggest("the store is migrated; run the command again once its process has ended: it says `already migrated`")
 }

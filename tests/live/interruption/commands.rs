@@ -9,6 +9,7 @@ use super::world::{MODELS, Moment, REMOTE, STORES, World};
 use crate::estate::service;
 use crate::faults::{Order, Proxy};
 use crate::harness::Run;
+use crate::support::{clean_up, eventually};
 
 /// What every table of a store holds, as text.
 fn rows(world: &World) -> Vec<String> {
@@ -172,10 +173,8 @@ fn a_recovery_that_is_not_the_reviewed_one_is_refused() {
         refused(&good, STALE, "another project");
         world.workspace.write("stream_project.yml", &project);
         let gone = format!("{}.a", world.prefix);
-        crate::estate::blocking(crate::support::clean_up([gone.clone()]));
-        while world.topics().contains(&gone) {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        crate::estate::blocking(clean_up([gone.clone()]));
+        assert!(!eventually(|| world.topics().contains(&gone), |there| !there), "{gone} is still there");
         refused(&good, STALE, "a target is gone");
 
         // The evidence of now; the old one is refused for good once that was carried out.
@@ -211,10 +210,8 @@ fn a_recovery_sends_no_change_to_any_service() {
         assert_eq!(world.refused(&plan_line("rolled_back", "back.json")), "E409_PLAN_STALE");
         let planned = world.data(&plan_line("observed", "r.json"));
         let gone = format!("{}.a", world.prefix);
-        crate::estate::blocking(crate::support::clean_up([gone.clone()]));
-        while world.topics().contains(&gone) {
-            std::thread::sleep(std::time::Duration::from_millis(50));
-        }
+        crate::estate::blocking(clean_up([gone.clone()]));
+        assert!(!eventually(|| world.topics().contains(&gone), |there| !there), "{gone} is still there");
         assert_eq!(world.refused(&recover_line("r.json", &planned)), "E409_PLAN_STALE");
         let resolved = resolve(&world, "observed");
         world.data(&resolved.line);

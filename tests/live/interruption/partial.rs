@@ -13,7 +13,7 @@ use streamt::providers::kafka::{ConfigRead, TopicUpdate};
 use super::resolve::{new_file, plan_line, recover_line, resolve};
 use super::world::{MODELS, Moment, STORES, World};
 use crate::estate::{Proxy, service, with_kafka};
-use crate::support::{Open, ownership};
+use crate::support::{Open, eventually, ownership};
 
 /// E409 with one target in a third state; its differences.
 #[track_caller]
@@ -157,11 +157,9 @@ impl Held {
     /// Lets the registration arrive, and waits until the subject has these versions.
     fn arrive(&self, subject: &str, versions: Value) {
         self.go.send(()).expect("still held");
-        let begun = std::time::Instant::now();
-        while registry("GET", &format!("subjects/{subject}/versions"), None) != versions {
-            assert!(begun.elapsed() < Duration::from_secs(30), "the registration never arrived");
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        let path = format!("subjects/{subject}/versions");
+        let there = eventually(|| registry("GET", &path, None), |there| *there == versions);
+        assert_eq!(there, versions, "the registration never arrived");
     }
 }
 

@@ -1,7 +1,6 @@
 //! A second process while the first one works.
 
-use super::site::{LONG, Site, code, on_each_major};
-use crate::faults::{Fault, Gate, first};
+use super::site::{Site, code, on_each_major};
 use crate::harness::Run;
 
 /// PGS-013: it waits for the lock's time and is told so; it changes nothing, and the first one ends as if alone.
@@ -9,10 +8,7 @@ use crate::harness::Run;
 fn a_second_apply_is_refused_and_the_first_one_ends_as_if_alone() {
     on_each_major(|admin| {
         let site = Site::new(admin, 2);
-        let gate = Gate::default();
-        let flight = site.kafka.rule(first(|request| request.mutates), Fault::Hold(gate.clone()));
-        let holder = site.start("apply -o json");
-        assert!(flight.hit(LONG), "a change in flight");
+        let (holder, gate) = site.in_flight();
         // Side by side: the first one's broker is waited for a bounded time only.
         let contenders = ["apply", "apply --dry-run", "plan --out plan.json"]
             .map(|command| (command, site.start(&format!("{command} -o json"))));

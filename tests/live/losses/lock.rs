@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::site::{LONG, Site, code, on_each_major, text};
-use crate::faults::{Fault, Gate, Request, first, nth};
+use crate::faults::{Fault, Request, first, nth};
 use crate::harness::Run;
 
 fn changes(request: &Request) -> bool {
@@ -36,12 +36,9 @@ fn lost(site: &Site, run: Run, sent: usize) {
 #[test]
 fn a_lock_lost_while_a_request_is_in_flight_ends_the_apply_without_waiting_for_its_answer() {
     on_each_major(|admin| {
-        // The second of three schemas is in flight.
         let site = Site::with_schemas(admin, 3);
-        let gate = Gate::default();
-        let flight = site.registry.rule(nth(2, changes), Fault::Hold(gate.clone()));
-        let child = site.start("apply -o json");
-        assert!(flight.hit(LONG), "a second action");
+        // The second of three schemas.
+        let (child, gate) = site.held_at(&site.registry, nth(2, changes), Fault::Hold);
         let steps = || {
             site.order.records().iter().filter(|record| record.proxy == "postgres" && record.what == "COMMIT").count()
         };
@@ -92,10 +89,7 @@ fn a_link_that_goes_silent_inside_a_step_ends_the_apply() {
 fn a_silent_link_ends_the_apply_before_the_server_gives_the_lock_away() {
     on_each_major(|admin| {
         let site = Site::new(admin, 1);
-        let gate = Gate::default();
-        let flight = site.kafka.rule(first(changes), Fault::Hold(gate.clone()));
-        let child = site.start("apply -o json");
-        assert!(flight.hit(LONG));
+        let (child, gate) = site.in_flight();
         site.db.silence();
         let run = ended(child);
         assert_eq!(site.holders(), 1, "the server still keeps the lock for a client that is gone");
@@ -111,10 +105,7 @@ fn a_silent_link_ends_the_apply_before_the_server_gives_the_lock_away() {
 fn a_lock_unlocked_behind_its_holder_is_noticed_while_a_request_is_in_flight() {
     on_each_major(|admin| {
         let site = Site::new(admin, 1);
-        let gate = Gate::default();
-        let flight = site.kafka.rule(first(changes), Fault::Hold(gate.clone()));
-        let child = site.start("apply -o json");
-        assert!(flight.hit(LONG));
+        let (child, gate) = site.in_flight();
         // The last of three flags: the row in pg_locks.
         let gone = Fault::edit(|mut answer| {
             const HELD: &[u8] = &[0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1];
@@ -150,10 +141,7 @@ fn a_lock_lost_before_the_intent_leaves_nothing_behind() {
 fn a_process_that_slept_through_its_lease_sends_nothing_when_it_wakes() {
     on_each_major(|admin| {
         let site = Site::with_schemas(admin, 3);
-        let gate = Gate::default();
-        let flight = site.registry.rule(first(changes), Fault::HoldAnswer(gate.clone()));
-        let child = site.start("apply -o json");
-        assert!(flight.hit(LONG));
+        let (child, gate) = site.held_at(&site.registry, first(changes), Fault::HoldAnswer);
         let signal = |signal: &str| {
             let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
             assert!(sent.expect("sent").success());
@@ -175,10 +163,7 @@ fn a_process_that_slept_through_its_lease_sends_nothing_when_it_wakes() {
 fn whoever_waits_for_a_lock_that_is_lost_gets_it_and_finds_the_operation() {
     on_each_major(|admin| {
         let site = Site::new(admin, 1);
-        let gate = Gate::default();
-        let flight = site.kafka.rule(first(changes), Fault::Hold(gate.clone()));
-        let holder = site.start("apply -o json");
-        assert!(flight.hit(LONG));
+        let (holder, gate) = site.in_flight();
         let waits = site.db.rule(nth(2, |request| request.what.contains("pg_try_advisory_lock")), {
             let kill = Arc::new(site.killer());
             Fault::call_answer(move |_| kill())

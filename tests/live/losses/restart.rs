@@ -3,16 +3,15 @@
 use std::sync::{Arc, Mutex};
 
 use super::server::Server;
-use super::site::{LONG, Site, code, text};
-use crate::faults::{Fault, Gate, first, nth};
+use super::site::{Site, code, text};
+use crate::faults::{Fault, nth};
 use crate::harness::Run;
-
-const MAJORS: [&str; 2] = ["14", "18"];
 
 fn on_own_servers(test: impl Fn(Server) + Sync) {
     let test = &test;
     std::thread::scope(|scope| {
-        let runs = MAJORS.map(|major| scope.spawn(move || test(Server::start(major))));
+        let start = |major: String| scope.spawn(move || test(Server::start(&major)));
+        let runs: Vec<_> = crate::support::majors().into_iter().map(start).collect();
         for run in runs {
             run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
@@ -25,10 +24,7 @@ fn a_server_that_goes_down_ends_the_apply_and_what_it_had_acknowledged_is_there_
     on_own_servers(|mut server| {
         for signal in ["INT", "QUIT", "KILL"] {
             let site = Site::new(&server.dsn, 1);
-            let gate = Gate::default();
-            let flight = site.kafka.rule(first(|request| request.mutates), Fault::Hold(gate.clone()));
-            let child = site.start("apply -o json");
-            assert!(flight.hit(LONG));
+            let (child, gate) = site.in_flight();
             server.kill(signal);
             // The gate is closed and the server is down: nobody waited for either.
             let run = Run::of("apply", child.wait_with_output().expect("an end")).exits(1);

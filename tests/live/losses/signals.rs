@@ -2,8 +2,8 @@
 
 use std::process::{Child, Command};
 
-use super::site::{LONG, Site, code, on_each_major, text};
-use crate::faults::{Fault, Gate, first};
+use super::site::{Site, code, on_each_major, text};
+use crate::faults::{Fault, first};
 use crate::harness::Run;
 
 fn send(child: &Child, signal: &str) {
@@ -22,10 +22,7 @@ fn the_first_signal_lets_the_action_in_flight_end_and_marks_the_operation() {
     on_each_major(|admin| {
         for (signal, exit) in SIGNALS {
             let site = Site::with_schemas(admin, 2);
-            let gate = Gate::default();
-            let flight = site.registry.rule(first(|request| request.mutates), Fault::HoldAnswer(gate.clone()));
-            let mut child = site.start("apply -o json");
-            assert!(flight.hit(LONG));
+            let (mut child, gate) = site.held_at(&site.registry, first(|request| request.mutates), Fault::HoldAnswer);
             send(&child, signal);
             // It is waited for, as long as the answer takes.
             std::thread::sleep(std::time::Duration::from_millis(500));
@@ -58,10 +55,7 @@ fn the_second_signal_ends_the_process_at_once_and_the_started_action_blocks() {
             [(SIGNALS[0], SIGNALS[0]), (SIGNALS[1], SIGNALS[1]), (SIGNALS[0], SIGNALS[1])]
         {
             let site = Site::new(admin, 1);
-            let gate = Gate::default();
-            let flight = site.kafka.rule(first(|request| request.mutates), Fault::Hold(gate.clone()));
-            let mut child = site.start("apply -o json");
-            assert!(flight.hit(LONG));
+            let (mut child, gate) = site.in_flight();
             send(&child, first_signal);
             std::thread::sleep(std::time::Duration::from_millis(300));
             assert!(child.try_wait().expect("a child").is_none());
@@ -86,10 +80,8 @@ fn a_signal_before_the_intent_leaves_nothing_to_recover() {
     on_each_major(|admin| {
         for (signal, exit) in SIGNALS {
             let site = Site::new(admin, 1);
-            let gate = Gate::default();
-            let flight = site.kafka.rule(first(|request| request.what == "Metadata"), Fault::HoldAnswer(gate.clone()));
-            let child = site.start("apply -o json");
-            assert!(flight.hit(LONG));
+            let (child, gate) =
+                site.held_at(&site.kafka, first(|request| request.what == "Metadata"), Fault::HoldAnswer);
             send(&child, signal);
             let run = ended(child, exit);
             gate.open();

@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-use crate::faults::{Order, Proxy, Record};
+use crate::faults::{Fault, Gate, Order, Proxy, Record, Rule, first};
 use crate::harness::{Run, Workspace};
-use crate::support::{clean_up, variable};
+use crate::support::{clean_up, eventually, variable};
 
 pub const LONG: Duration = Duration::from_secs(60);
 const PASSWORD: &str = "w-s3ntinel";
@@ -27,16 +27,9 @@ pub struct Site {
     topics: usize,
 }
 
-/// The same test on each major, side by side.
+/// The same test on the server of each major, side by side.
 pub fn on_each_major(test: impl Fn(&str) + Sync) {
-    let test = &test;
-    std::thread::scope(|scope| {
-        let start = |major: String| scope.spawn(move || test(&variable(&format!("STREAMT_TEST_POSTGRES_{major}"))));
-        let runs: Vec<_> = crate::support::majors().into_iter().map(start).collect();
-        for run in runs {
-            run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        }
-    });
+    crate::support::on_each_major(|major| test(&variable(&format!("STREAMT_TEST_POSTGRES_{major}"))));
 }
 
 pub fn sql(admin: &str, statement: &str) -> Vec<Vec<String>> {
@@ -142,15 +135,26 @@ models:
 
     /// Returns when the server has given the lock away by itself.
     pub fn wait_until_freed(&self) {
-        let begun = std::time::Instant::now();
-        while self.holders() > 0 {
-            assert!(begun.elapsed() < LONG, "the server never frees the lock of a client that is gone");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        let holders = eventually(|| self.holders(), |holders| *holders == 0);
+        assert_eq!(holders, 0, "the server never frees the lock of a client that is gone");
     }
 
     pub fn start(&self, line: &str) -> Child {
         self.workspace.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
+    }
+
+    /// An apply of which one request, or its answer, waits at the gate.
+    pub fn held_at(&self, proxy: &Proxy, rule: Rule, fault: fn(Gate) -> Fault) -> (Child, Gate) {
+        let gate = Gate::default();
+        let flight = proxy.rule(rule, fault(gate.clone()));
+        let child = self.start("apply -o json");
+        assert!(flight.hit(LONG), "it never gets there");
+        (child, gate)
+    }
+
+    /// An apply whose first change of the broker waits at the gate.
+    pub fn in_flight(&self) -> (Child, Gate) {
+        self.held_at(&self.kafka, first(|request| request.mutates), Fault::Hold)
     }
 
     pub fn apply(&self) -> Run {

@@ -1,5 +1,8 @@
 //! A version-1 store becomes a version-2 store, whole or not at all.
 
+mod lost;
+mod recover;
+
 use std::process::Stdio;
 
 use tokio_postgres::NoTls;
@@ -258,7 +261,7 @@ fn a_migration_proves_every_stored_row_first() {
     }
 }
 
-/// SAF-021: an environment whose lock is held keeps the store as it is.
+/// SAF-027: an environment whose lock is held keeps the store as it is.
 #[test]
 fn a_migration_waits_for_every_address_and_then_gives_up() {
     for major in &majors() {
