@@ -1,7 +1,7 @@
-//! Pass 12: versions of models. A name is one model (E103), so a number alone says nothing about others; only where a name is
-//! declared several times are the numbers compared, to say what is wrong with them.
+//! Pass 12: versions of models. A name is one model (E103): versions side by side are models with names of their own, each the
+//! common name with `_v` and its number. A number that stands alone says nothing about others and is not warned of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::Model;
@@ -31,12 +31,27 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
             }
         }
     }
+    let mut families: HashMap<&str, BTreeSet<i64>> = HashMap::new();
     for model in &ctx.project.models {
-        let Some(version) = model.version.filter(|version| *version > 1) else { continue };
-        let has_older = first.keys().any(|(name, older)| *name == model.name && *older < version);
-        if has_older && !first.contains_key(&(model.name.as_str(), version - 1)) {
-            let message = format!("Model '{}' has version {version} and no version {}", model.name, version - 1);
+        if let Some(version) = model.version {
+            families.entry(family(model, version)).or_default().insert(version);
+        }
+    }
+    for model in &ctx.project.models {
+        let Some(version) = model.version else { continue };
+        let name = family(model, version);
+        let Some(older) = families.get(name).and_then(|versions| versions.range(..version).next_back()) else {
+            continue;
+        };
+        if *older < version - 1 {
+            let message = format!("'{name}' has versions {older} and {version} and none in between");
             findings.push(model.origin.mark("version", Diagnostic::new(Code::W217VersionGap, message)));
         }
     }
+}
+
+/// What versions of one model have in common: `orders` of `orders_v2`, if that has version 2.
+fn family(model: &Model, version: i64) -> &str {
+    let suffix = format!("_v{version}");
+    model.name.strip_suffix(&suffix).filter(|common| !common.is_empty()).unwrap_or(&model.name)
 }

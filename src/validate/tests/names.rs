@@ -124,8 +124,13 @@ fn versions_follow_each_other() {
     check(&[
         Case {
             code: Code::W217VersionGap,
-            body: "models:\n  - {name: m, version: 1}\n  - {name: m, version: §3, topic: {name: n}}\n",
-            fix: ("version: 3", "version: 2"),
+            body: "models:\n  - {name: m_v1, version: 1}\n  - {name: m_v3, version: §3}\n",
+            fix: ("m_v3, version: 3", "m_v2, version: 2"),
+        },
+        Case {
+            code: Code::W217VersionGap,
+            body: "models:\n  - {name: m, version: 1}\n  - {name: m_v4, version: §4}\n",
+            fix: ("m_v4", "n_v4"),
         },
         Case {
             code: Code::E118DuplicateVersion,
@@ -133,7 +138,9 @@ fn versions_follow_each_other() {
             fix: ("version: 1, topic", "version: 2, topic"),
         },
     ]);
-    assert_eq!(codes(&document("models:\n  - {name: m, version: 7}\n")), []);
+    for alone in ["{name: m, version: 7}", "{name: m_v7, version: 7}", "{name: m_v7, version: 7}\n  - {name: m_v6}"] {
+        assert_eq!(codes(&document(&format!("models:\n  - {alone}\n"))), [], "{alone}");
+    }
     let two = "models:\n  - {name: m, version: 1}\n  - {name: m, version: 2, topic: {name: n}}\n";
     assert_eq!(codes(&document(two)), [Code::E103DuplicateName]);
 }
