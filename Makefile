@@ -46,10 +46,10 @@ fmt: ## Format
 	cargo fmt
 
 snapshots: ## Accept the current output of the commands as the expected one
-	INSTA_UPDATE=always cargo test --locked --lib --test cli
+	INSTA_UPDATE=always cargo test --locked --features failpoints --lib --test cli -- --skip state::postgres
 
 reference: ## Write docs/reference from the code
-	STREAMT_REGENERATE=1 cargo test --locked --lib the_reference_of
+	STREAMT_REGENERATE=1 cargo test --locked --features failpoints --lib the_reference_of
 
 perf: ## The figures of perf/README.md
 	@perf/run
