@@ -23,6 +23,15 @@ fn with_gateway(model: Model) -> Project {
     project
 }
 
+/// Whatever file a model stands in.
+#[test]
+fn models_are_resolved_in_the_order_of_their_names() {
+    let mut project = with(model("b"));
+    project.models.extend([model("c"), model("a")]);
+    let names: Vec<String> = resolve(&project).0.into_iter().map(|model| model.name).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}
+
 #[test]
 fn materialization_follows_its_rules_in_order() {
     use Materialized::*;

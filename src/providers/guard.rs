@@ -95,6 +95,36 @@ mod tests {
         assert_eq!(polls.load(Ordering::SeqCst), 0);
     }
 
+    /// An expired right that nobody has told of yet.
+    struct Expired(AtomicUsize);
+
+    impl MutationGuard for Expired {
+        fn check(&self) -> Result<(), Lost> {
+            if self.0.load(Ordering::SeqCst) == 0 { Err(Lost) } else { Ok(()) }
+        }
+
+        async fn lost(&self) -> Lost {
+            std::future::pending().await
+        }
+    }
+
+    #[tokio::test]
+    async fn a_guard_is_asked_before_every_poll_and_not_only_listened_to() {
+        let polls = AtomicUsize::new(0);
+        let outcome = guarded(&Expired(AtomicUsize::new(0)), async { polls.fetch_add(1, Ordering::SeqCst) }).await;
+        assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: false }));
+        assert_eq!(polls.load(Ordering::SeqCst), 0);
+
+        let guard = Expired(AtomicUsize::new(1));
+        let expires = async {
+            guard.0.store(0, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            polls.fetch_add(1, Ordering::SeqCst)
+        };
+        assert_eq!(guarded(&guard, expires).await, Err(ProviderFailure::Aborted { uncertain: true }));
+        assert_eq!(polls.load(Ordering::SeqCst), 0, "what follows is never reached");
+    }
+
     #[tokio::test]
     async fn a_guard_lost_while_the_reply_is_awaited_leaves_the_outcome_uncertain() {
         let guard = HandGuard::default();

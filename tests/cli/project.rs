@@ -164,8 +164,11 @@ fn an_edited_plan_or_one_with_a_selection_is_refused() {
     workspace.write("plan.json", &text.replace("shop.orders.v1", "shop.orders.v2"));
     assert_eq!(workspace.run("review plan.json -o json").exits(1).errors()[0].0, "E408_PLAN_FILE_INVALID");
     assert_eq!(workspace.run("apply --plan plan.json -o json").exits(1).errors()[0].0, "E408_PLAN_FILE_INVALID");
-    let both = workspace.run("apply --plan plan.json --target orders -o json").exits(1);
-    assert_eq!(both.errors()[0].0, "E408_PLAN_FILE_INVALID");
+    for selection in ["--target orders", "--select tag:x", "--target orders --dry-run"] {
+        let both = workspace.run(&format!("apply --plan plan.json {selection} -o json")).exits(1);
+        assert_eq!(both.errors()[0].0, "E408_PLAN_FILE_INVALID", "{selection}");
+        assert!(both.stdout.contains("--plan excludes"), "not for what is wrong with the file: {}", both.stdout);
+    }
 }
 
 #[test]

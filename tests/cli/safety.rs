@@ -123,6 +123,21 @@ fn removal(removals: &str) -> Workspace {
     Workspace::project(&format!("{MODELS}{runtime}lifecycle: {{connector_removals: [{removals}]}}\n"))
 }
 
+/// LIM-016: before any service is asked, and without a flag that helps.
+#[test]
+fn a_gateway_rule_removal_needs_a_reviewed_plan() {
+    let removal = "{logical_owner: old, prior_artifact: {name: old, virtualTopic: v, physicalTopic: p, interceptors: [{type: mask, config: {field: f, method: m}}]}}";
+    let runtime = "runtime: {kafka: {bootstrap_servers: 127.0.0.1:1}}\n";
+    let lifecycle = format!("lifecycle: {{gateway_rule_removals: [{removal}]}}\n");
+    let workspace = Workspace::project(&format!("{MODELS}{runtime}{lifecycle}"));
+    for command in ["apply", "apply --dry-run", "apply --force", "apply --target orders"] {
+        let run = workspace.run(&format!("{command} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, "E418_REVIEWED_PLAN_REQUIRED", "{command}: {}", run.stdout);
+        let data = &run.json()["data"];
+        assert_eq!((&data["policy"], &data["gateway_rule_removals"]), (&"gateway_rule_removal".into(), &1.into()));
+    }
+}
+
 /// LIM-007 LIM-008
 #[test]
 fn a_connector_removal_needs_a_reviewed_plan_and_remote_state() {

@@ -190,3 +190,80 @@ pub fn prove(operation: &mut dyn Operation) -> Result<ProofAt, StateError> {
     operation.check_lock()?;
     Ok(asked)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::testing::{address, empty_state_checksum, golden_intent, topic_creates};
+
+    /// A stand-in whose lock is gone at a call of its choice; it counts what it is asked, and takes its time to answer.
+    #[derive(Default)]
+    struct Slipping {
+        lost_at: usize,
+        proofs: usize,
+        written: usize,
+        asked: Option<ProofAt>,
+    }
+
+    impl Operation for Slipping {
+        fn observe(&mut self) -> Result<Snapshot, StateError> {
+            Err(StateError::lock_lost())
+        }
+
+        fn check_lock(&mut self) -> Result<(), StateError> {
+            self.proofs += 1;
+            self.asked = Some(ProofAt::now());
+            std::thread::sleep(Duration::from_millis(2));
+            if self.proofs == self.lost_at { Err(StateError::lock_lost()) } else { Ok(()) }
+        }
+
+        fn ensure_ready(&mut self, _: &Snapshot) -> Result<(), StateError> {
+            Ok(())
+        }
+
+        fn execute(&mut self, step: step::Step) -> Result<Snapshot, StateError> {
+            self.written += 1;
+            Ok(step.after)
+        }
+
+        fn resolution(&mut self, _: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
+            Ok(None)
+        }
+
+        fn watch(&mut self, _: Box<dyn FnOnce() + Send>) {}
+
+        fn patience(&self) -> Duration {
+            Duration::from_secs(1)
+        }
+
+        fn release(self: Box<Self>) -> Result<(), StateError> {
+            Ok(())
+        }
+    }
+
+    fn written(lost_at: usize) -> (Result<Written, StateError>, usize) {
+        let mut operation = Slipping { lost_at, ..Slipping::default() };
+        let snapshot = crate::state::testing::clear_snapshot(&address("platform"));
+        assert_eq!(snapshot.state.checksum, empty_state_checksum());
+        let outcome = write(&mut operation, snapshot, StepKind::Begin(golden_intent(topic_creates(1))));
+        (outcome, operation.written)
+    }
+
+    /// I5 SAF-029
+    #[test]
+    fn a_step_is_written_under_a_proved_lock_and_counts_when_the_lock_is_proved_again() {
+        let (outcome, steps) = written(1);
+        assert!(outcome.is_err_and(|error| error.kind == StateErrorKind::LockLost) && steps == 0, "nothing is written");
+        let (outcome, steps) = written(2);
+        assert!(outcome.is_ok_and(|written| written.proof.is_err()) && steps == 1, "it stands, and the lock is gone");
+        let (outcome, steps) = written(0);
+        assert!(outcome.is_ok_and(|written| written.proof.is_ok()) && steps == 1);
+    }
+
+    #[test]
+    fn a_proof_dates_from_before_its_question() {
+        let mut operation = Slipping::default();
+        let proof = prove(&mut operation).expect("held");
+        assert!(operation.asked.is_some_and(|asked| proof <= asked));
+    }
+}

@@ -241,6 +241,7 @@ async fn an_answer_outside_its_protocol_is_no_observation() {
     let chunked = format!("{:x}\r\n{large}\r\n0\r\n\r\n", large.len());
     for (name, play, expected) in [
         ("oversize by header", sized(&large), ProviderFailure::TooLarge),
+        ("oversize by header alone", raw("Content-Length: 5000000", "{}"), ProviderFailure::TooLarge),
         ("oversize by stream", raw("Transfer-Encoding: chunked", &chunked), ProviderFailure::TooLarge),
         (
             "duplicate key",

@@ -276,6 +276,40 @@ fn every_changed_byte_of_a_control_is_refused() {
     }
 }
 
+/// The same content in other bytes was written by something else.
+#[test]
+fn a_control_in_another_spelling_is_refused() {
+    let text = String::from_utf8(control_bytes()).unwrap();
+    for line in 0..text.lines().count() {
+        let spelled = |change: &dyn Fn(&str) -> String| {
+            let lines =
+                text.lines().enumerate().map(|(at, text)| if at == line { change(text) } else { text.to_owned() });
+            let changed = lines.map(|line| line + "\n").collect::<String>();
+            assert_ne!(changed, text, "line {line}");
+            ControlFile::read(changed.as_bytes(), &address(), "control").is_err()
+        };
+        assert!(spelled(&|text| format!(" {text}")), "line {line}: a blank before it");
+        assert!(spelled(&|text| text.replacen(':', ": ", 1)), "line {line}: a blank inside");
+        assert!(spelled(&|text| text.replacen("control", "\\u0063ontrol", 1)), "line {line}: an escaped letter");
+        let turned = |text: &str| {
+            let value: serde_json::Value = serde_json::from_str(text).unwrap();
+            let turn = |value: &serde_json::Value| match value {
+                serde_json::Value::Object(map) => {
+                    serde_json::Value::Object(map.iter().rev().map(|(k, v)| (k.clone(), v.clone())).collect())
+                }
+                other => other.clone(),
+            };
+            match &value {
+                serde_json::Value::Array(items) => {
+                    serde_json::Value::Array(items.iter().map(turn).collect()).to_string()
+                }
+                other => turn(other).to_string(),
+            }
+        };
+        assert!(spelled(&turned), "line {line}: its keys in another order");
+    }
+}
+
 #[test]
 fn a_control_cut_anywhere_gives_its_whole_steps_or_nothing() {
     let bytes = control_bytes();
