@@ -310,7 +310,10 @@ pub enum Literal {
     Number(String),
     Date,
     Time,
-    Timestamp,
+    /// Digits behind the second.
+    Timestamp {
+        digits: u8,
+    },
 }
 
 /// A function call of any kind.

@@ -155,3 +155,43 @@ fn what_flink_refuses_is_answered_as_its_file_says() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count >= 100, "{count}");
 }
+
+/// A text is a text, whatever its length: every one of them is written as STRING.
+fn without_lengths(data_type: SqlType) -> SqlType {
+    let inner = |of: Box<SqlType>| Box::new(without_lengths(*of));
+    match data_type {
+        SqlType::Char(_) | SqlType::Varchar(_) => SqlType::String,
+        SqlType::Array(of) => SqlType::Array(inner(of)),
+        SqlType::Multiset(of) => SqlType::Multiset(inner(of)),
+        SqlType::Map(key, value) => SqlType::Map(inner(key), inner(value)),
+        SqlType::Row(fields) => {
+            SqlType::Row(fields.into_iter().map(|(name, of)| (name, without_lengths(of))).collect())
+        }
+        other => other,
+    }
+}
+
+/// `types.tsv` holds what `DESCRIBE` of Flink says of a view over each expression.
+#[test]
+fn every_type_is_the_one_that_flink_describes() {
+    let inputs = tables();
+    let text = fs::read_to_string(directory().join("types.tsv")).unwrap();
+    let (mut wrong, mut unknown, mut count) = (Vec::new(), Vec::new(), 0);
+    for line in text.lines() {
+        let mut cells = line.split('\t');
+        let mut cell = || cells.next().unwrap();
+        let (described, table, expression) = (cell(), cell(), cell());
+        count += 1;
+        let query = templated(&format!("SELECT {expression} AS c FROM {table}"), &inputs);
+        let found = analysed(&query, &inputs).unwrap_or_else(|error| panic!("{query}: {error}"));
+        let tokens: Vec<Token> = tokenize(described).unwrap();
+        let wanted = without_lengths(type_at(described, &tokens, 0).unwrap().0);
+        match without_lengths(found.columns[0].data_type.clone()) {
+            SqlType::Unknown => unknown.push(expression),
+            given if given != wanted => wrong.push(format!("{expression}: {given}, not {described}")),
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count >= 250 && unknown.len() * 20 <= count, "not known: {unknown:?}");
+}

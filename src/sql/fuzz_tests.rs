@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::analysis::{Environment, analyse};
+use super::analysis::{Environment, Input, analyse};
 use super::{Outline, parse, runner, tokenize};
 
 /// A generator whose seed is printed with every failure.
@@ -77,10 +77,9 @@ fn mutated(random: &mut Random, statements: &[Vec<String>]) -> String {
     tokens.join(if random.below(9) == 0 { "" } else { " " })
 }
 
-fn examine(text: &str) {
-    let inputs = super::corpus_tests::tables();
+fn examine(text: &str, inputs: &[Input]) {
     let (functions, models) = (BTreeMap::new(), BTreeMap::new());
-    let environment = Environment { inputs: &inputs, functions: &functions, models: &models };
+    let environment = Environment { inputs, functions: &functions, models: &models };
     let inside = |start: usize, end: usize| {
         assert!(
             start <= end && end <= text.len() && text.is_char_boundary(start) && text.is_char_boundary(end),
@@ -107,6 +106,7 @@ fn examine(text: &str) {
 
 fn fuzz(seed: u64, cases: usize) {
     let statements: Vec<Vec<String>> = statements().iter().map(|text| pieces(text)).collect();
+    let inputs = super::corpus_tests::tables();
     let mut random = Random(seed);
     let templated: Vec<Vec<String>> = statements
         .into_iter()
@@ -121,7 +121,7 @@ fn fuzz(seed: u64, cases: usize) {
     for case in 0..cases {
         let state = random.0;
         let text = mutated(&mut random, &templated);
-        let examined = std::panic::catch_unwind(|| examine(&text));
+        let examined = std::panic::catch_unwind(|| examine(&text, &inputs));
         assert!(examined.is_ok(), "case {case} of seed {seed} (state {state}): {text}");
     }
 }
@@ -135,6 +135,7 @@ fn no_broken_query_panics_or_points_outside_the_text() {
 
 #[test]
 fn deep_and_long_queries_end() {
+    let inputs = super::corpus_tests::tables();
     let many = |piece: &str, count: usize| piece.repeat(count);
     for text in [
         format!("SELECT {}1{} FROM t", many("(", 40_000), many(")", 40_000)),
@@ -158,6 +159,6 @@ fn deep_and_long_queries_end() {
         format!("{}SELECT * FROM {{{{ source('orders') }}}}{}", many("SELECT *, * FROM (", 20), many(")", 20)),
         format!("WITH a AS (SELECT *, * FROM {{{{ source('orders') }}}}) SELECT * FROM a{}", many(", a", 399)),
     ] {
-        examine(&text);
+        examine(&text, &inputs);
     }
 }

@@ -363,7 +363,7 @@ fn literal_type(literal: &Literal) -> SqlType {
         Literal::Number(text) => functions::number(text),
         Literal::Date => SqlType::Date,
         Literal::Time => SqlType::Time(0),
-        Literal::Timestamp => SqlType::Timestamp(3),
+        Literal::Timestamp { digits } => SqlType::Timestamp(*digits),
     }
 }
 

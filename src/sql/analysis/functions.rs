@@ -107,12 +107,14 @@ pub(super) fn result(name: &str, arguments: &[SqlType]) -> SqlType {
         | "STARTSWITH" | "ENDSWITH" | "EVERY" | "SOME" => Boolean,
         "UPPER" | "LOWER" | "CONCAT" | "CONCAT_WS" | "SUBSTRING" | "SUBSTR" | "TRIM" | "LTRIM" | "RTRIM" | "BTRIM"
         | "REPLACE" | "REGEXP_EXTRACT" | "REGEXP_REPLACE" | "REGEXP_SUBSTR" | "SPLIT_INDEX" | "PARSE_URL"
-        | "URL_ENCODE" | "URL_DECODE" | "TO_BASE64" | "INITCAP" | "LPAD" | "RPAD" | "OVERLAY" | "TRANSLATE" | "ELT"
-        | "LISTAGG" | "DATE_FORMAT" | "CONVERT_TZ" | "UUID" | "JSON_VALUE" | "JSON_QUERY" | "JSON_ARRAY"
-        | "JSON_OBJECT" | "JSON_STRING" | "JSON_QUOTE" | "JSON_UNQUOTE" | "JSON_OBJECTAGG" | "JSON_ARRAYAGG"
-        | "FROM_UNIXTIME" | "LEFT" | "RIGHT" | "REPEAT" | "REVERSE" | "MD5" | "SHA1" | "SHA224" | "SHA256"
-        | "SHA384" | "SHA512" | "SHA2" | "CHR" | "HEX" | "BIN" | "DECODE" | "PRINTF" | "ARRAY_JOIN" => String,
-        "FROM_BASE64" | "ENCODE" | "UNHEX" => Bytes,
+        | "URL_ENCODE" | "URL_DECODE" | "TO_BASE64" | "FROM_BASE64" | "INITCAP" | "LPAD" | "RPAD" | "OVERLAY"
+        | "TRANSLATE" | "ELT" | "LISTAGG" | "DATE_FORMAT" | "CONVERT_TZ" | "UUID" | "JSON_VALUE" | "JSON_QUERY"
+        | "JSON_ARRAY" | "JSON_OBJECT" | "JSON_STRING" | "JSON_QUOTE" | "JSON_UNQUOTE" | "JSON_OBJECTAGG"
+        | "JSON_ARRAYAGG" | "FROM_UNIXTIME" | "LEFT" | "RIGHT" | "REPEAT" | "REVERSE" | "MD5" | "SHA1" | "SHA224"
+        | "SHA256" | "SHA384" | "SHA512" | "SHA2" | "CHR" | "HEX" | "BIN" | "DECODE" | "PRINTF" | "ARRAY_JOIN" => {
+            String
+        }
+        "ENCODE" | "UNHEX" => Bytes,
         "TO_TIMESTAMP" | "LOCALTIMESTAMP" => Timestamp(3),
         "TO_TIMESTAMP_LTZ" | "NOW" | "CURRENT_TIMESTAMP" | "CURRENT_ROW_TIMESTAMP" | "PROCTIME" | "MATCH_PROCTIME" => {
             TimestampLtz(3)
@@ -172,7 +174,9 @@ fn known(element: SqlType, wrap: impl FnOnce(SqlType) -> SqlType) -> SqlType {
 pub(super) fn rounded(value: SqlType, digits: Option<u8>) -> SqlType {
     match (value, digits) {
         (Decimal { precision, scale }, Some(digits)) if digits < scale => {
-            Decimal { precision: precision.min(38), scale: digits }
+            // One more digit in front, for what is carried.
+            let whole = precision.saturating_sub(scale) + 1;
+            Decimal { precision: (whole + digits).min(38), scale: digits }
         }
         (value, _) => value,
     }

@@ -4,6 +4,8 @@
 
 mod call;
 mod expr;
+mod from;
+mod operand;
 mod query;
 mod reserved;
 
