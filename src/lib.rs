@@ -1,6 +1,6 @@
 //! GitOps for streaming: a project directory of YAML and SQL becomes running infrastructure, and stays owned.
 //!
-//! The pure half (`project`, `sql`, `compiler`, `planner`, the value types of `state`) has no async, no clock and no access
+//! The pure half (`project`, `sql`, `compiler`, `assertions`, `planner`, the value types of `state`) has no async, no clock and no access
 //! to the process environment; the impure half (`state` stores, `providers`, `actors`) is where every deadline and
 //! cancellation is written. `cli` is the first user of this library; a deployer that embeds it starts at [`actors::Runtime`].
 #![forbid(unsafe_code)]
@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 pub mod actors;
+pub mod assertions;
 pub mod cli;
 pub mod codes;
 pub mod compiler;

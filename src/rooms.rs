@@ -11,18 +11,34 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("project", &["codes"]),
     ("sql", &["codes"]),
     ("compiler", &["codes", "files", "project", "sql"]),
-    ("validate", &["codes", "compiler", "project", "sql"]),
+    ("assertions", &["compiler", "project", "sql"]),
+    ("validate", &["assertions", "codes", "compiler", "project", "sql"]),
     ("ownership", &["compiler", "project"]),
     ("planner", &["codes", "compiler", "ownership", "project"]),
-    ("providers", &["codes", "compiler", "failpoint", "planner", "project"]),
+    ("providers", &["assertions", "codes", "compiler", "failpoint", "planner", "project"]),
     // A store on the network shares the one way to set up TLS.
     ("state", &["codes", "compiler", "failpoint", "files", "ownership", "planner", "project", "providers::tls"]),
     // A message that changes something carries a lease; only the lock actor can make one.
-    ("messages", &["actors::lease", "codes", "compiler", "planner", "project", "providers", "state"]),
-    ("actors", &["codes", "compiler", "messages", "planner", "project", "providers", "state", "validate"]),
+    ("messages", &["actors::lease", "assertions", "codes", "compiler", "planner", "project", "providers", "state"]),
+    (
+        "actors",
+        &["assertions", "codes", "compiler", "messages", "planner", "project", "providers", "state", "validate"],
+    ),
     (
         "cli",
-        &["actors", "codes", "compiler", "files", "messages", "planner", "project", "providers", "state", "validate"],
+        &[
+            "actors",
+            "assertions",
+            "codes",
+            "compiler",
+            "files",
+            "messages",
+            "planner",
+            "project",
+            "providers",
+            "state",
+            "validate",
+        ],
     ),
 ];
 

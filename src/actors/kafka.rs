@@ -10,8 +10,8 @@ use tokio::sync::OnceCell;
 use super::provider::{self, Permits, Watched};
 use crate::compiler::artifact::TopicArtifact;
 use crate::messages::kafka::{
-    ConsumerLag, CreateOutcomes, CreateTopics, ListTopics, ObserveTopics, Offsets, Probe, TopicIds, UpdateTopic,
-    ValidateTopics,
+    ConsumerLag, CreateOutcomes, CreateTopics, ListTopics, ObserveTopics, Offsets, Probe, ReadSample, TopicIds,
+    UpdateTopic, ValidateTopics,
 };
 use crate::project::model::KafkaRuntime;
 use crate::providers::{Ctx, KafkaClient, ProviderFailure};
@@ -126,6 +126,15 @@ impl Handler<Offsets> for KafkaActor {
     fn handle(&mut self, message: Offsets, context: &mut Self::Context) -> Self::Result {
         let Offsets { ctx, partitions, at } = message;
         self.read(context, ctx, async move |client, ctx| client.offsets(ctx, &partitions, at).await)
+    }
+}
+
+impl Handler<ReadSample> for KafkaActor {
+    type Result = ResponseFuture<<ReadSample as actix::Message>::Result>;
+
+    fn handle(&mut self, message: ReadSample, context: &mut Self::Context) -> Self::Result {
+        let ReadSample { ctx, topic, limit } = message;
+        self.read(context, ctx, async move |client, ctx| client.read_sample(ctx, &topic, limit).await)
     }
 }
 

@@ -9,6 +9,7 @@ mod lock;
 mod provider;
 mod registry;
 mod runtime;
+mod sampling;
 mod schema_check;
 pub mod schema_registry;
 mod status;

@@ -11,11 +11,13 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Resp
 
 use super::coordinator::{Coordinator, RunApply, RunPlan, RunRecover, RunRecoveryPlan, Surroundings};
 use super::registry::Registry;
+use super::sampling::{self, RunSamples};
 use super::schema_check::{self, AskSchemas};
 use super::{status, store};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
+use crate::messages::samples::{SampleAnswer, SampleRequest};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::state::store::Snapshot;
@@ -85,6 +87,14 @@ impl Handler<AskSchemas> for Supervisor {
 
     fn handle(&mut self, message: AskSchemas, _: &mut Self::Context) -> Self::Result {
         Box::pin(schema_check::ask(Rc::clone(&self.providers), message))
+    }
+}
+
+impl Handler<RunSamples> for Supervisor {
+    type Result = ResponseFuture<<RunSamples as Message>::Result>;
+
+    fn handle(&mut self, message: RunSamples, _: &mut Self::Context) -> Self::Result {
+        Box::pin(sampling::read(Rc::clone(&self.providers), message))
     }
 }
 
@@ -199,6 +209,16 @@ impl Runtime {
     /// [`Self::observe`] for a caller without an executor.
     pub fn observe_blocking(&self, request: ObserveRequest, control: Control) -> Observed {
         self.block_on(RunObserve { request, control }).unwrap_or_else(ended_observation)
+    }
+
+    /// Reads records of topics, and the schemas they were written with. Answers in the order of the requests. Blocks.
+    pub fn read_samples_blocking(
+        &self,
+        project: Arc<Project>,
+        requests: Vec<SampleRequest>,
+        control: Control,
+    ) -> Vec<SampleAnswer> {
+        self.block_on(RunSamples { project, requests, control }).unwrap_or_default()
     }
 
     /// Asks the project's schema registry about subjects that it only reads. Blocks.

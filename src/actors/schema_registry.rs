@@ -8,8 +8,8 @@ use actix::{Actor, Context, Handler, Message, ResponseFuture};
 use super::provider::{self, Permits, Watched};
 use crate::actors::lease::ActionLease;
 use crate::messages::schema_registry::{
-    CheckCompatibility, ListSubjects, NextVersion, ObserveSubjects, Probe, ReferencesOf, Register, SetCompatibility,
-    VersionHolding, VersionOf,
+    CheckCompatibility, ListSubjects, NextVersion, ObserveSubjects, Probe, ReferencesOf, Register, SchemaById,
+    SetCompatibility, VersionHolding, VersionOf,
 };
 use crate::project::model::SchemaRegistryRuntime;
 use crate::providers::{Ctx, ProviderFailure, RegistryClient};
@@ -108,6 +108,15 @@ impl Handler<VersionOf> for SchemaRegistryActor {
     fn handle(&mut self, message: VersionOf, context: &mut Self::Context) -> Self::Result {
         let VersionOf { ctx, subject, version } = message;
         self.read(context, ctx, async move |client, ctx| client.version(ctx, &subject, version).await)
+    }
+}
+
+impl Handler<SchemaById> for SchemaRegistryActor {
+    type Result = Reply<SchemaById>;
+
+    fn handle(&mut self, message: SchemaById, context: &mut Self::Context) -> Self::Result {
+        let SchemaById { ctx, id } = message;
+        self.read(context, ctx, async move |client, ctx| client.schema_by_id(ctx, id).await)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
+use crate::messages::samples::{SampleAnswer, SampleRequest};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::project::Project;
 use crate::validate::{SchemaAnswer, SchemaQuestion};
@@ -60,6 +61,32 @@ pub fn ask_schemas(
     let session = Session::start(context, "validate")?;
     let answers = session.runtime.ask_schemas_blocking(project, questions, session.control());
     session.uninterrupted(answers)
+}
+
+/// A runtime for the tests of one command, started with the first that reads something.
+pub struct Reader<'a> {
+    context: &'a Context,
+    session: Option<Session>,
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(context: &'a Context) -> Self {
+        Self { context, session: None }
+    }
+
+    pub fn read(&mut self, project: &Arc<Project>, requests: Vec<SampleRequest>) -> Result<Vec<SampleAnswer>, Failure> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let session = match self.session.take() {
+            Some(session) => session,
+            None => Session::start(self.context, "test")?,
+        };
+        let answers = session.runtime.read_samples_blocking(project.clone(), requests, session.control());
+        let answers = session.uninterrupted(answers);
+        self.session = Some(session);
+        answers
+    }
 }
 
 struct Session {

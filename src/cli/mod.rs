@@ -80,6 +80,7 @@ fn run(context: &Context, command: Command) -> CmdResult {
         Command::Review(args) => commands::review::run(context, &args),
         Command::Diff(args) => commands::diff::run(context, &args),
         Command::Status(args) => commands::status::run(context, &args),
+        Command::Test(args) => commands::test::run(context, &args),
         Command::List(args) => commands::list::run(context, &args),
         Command::Show(args) => commands::show::run(context, &args),
         Command::Lineage(args) => commands::lineage::run(context, &args),

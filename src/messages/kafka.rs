@@ -6,6 +6,7 @@ use std::sync::Arc;
 use actix::Message;
 
 use crate::actors::lease::ActionLease;
+use crate::assertions::Sample;
 use crate::compiler::artifact::TopicArtifact;
 use crate::planner::observation::{ConsumerEvidence, TopicObservation};
 use crate::providers::kafka::{
@@ -69,6 +70,15 @@ pub struct Offsets {
     pub ctx: Ctx,
     pub partitions: BTreeSet<Partition>,
     pub at: OffsetAt,
+}
+
+/// A few committed records of a topic.
+#[derive(Message)]
+#[rtype(result = "Result<Sample, ProviderFailure>")]
+pub struct ReadSample {
+    pub ctx: Ctx,
+    pub topic: String,
+    pub limit: usize,
 }
 
 /// One outcome a member, in the order given.

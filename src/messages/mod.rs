@@ -6,5 +6,6 @@ pub mod kafka;
 pub mod lock;
 pub mod operation;
 pub mod recovery;
+pub mod samples;
 pub mod schema_registry;
 pub mod status;

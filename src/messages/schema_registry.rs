@@ -8,7 +8,7 @@ use crate::actors::lease::ActionLease;
 use crate::compiler::artifact::SchemaArtifact;
 use crate::planner::observation::SchemaObservation;
 use crate::project::model::Compatibility;
-use crate::providers::schema_registry::{Registered, RegisteredSchema, Verdict};
+use crate::providers::schema_registry::{NumberedSchema, Registered, RegisteredSchema, Verdict};
 use crate::providers::{Ctx, ProviderFailure};
 
 /// Asks whether the registry answers.
@@ -40,6 +40,14 @@ pub struct VersionOf {
     pub ctx: Ctx,
     pub subject: String,
     pub version: u32,
+}
+
+/// The schema with a number, as records name it.
+#[derive(Message)]
+#[rtype(result = "Result<Option<NumberedSchema>, ProviderFailure>")]
+pub struct SchemaById {
+    pub ctx: Ctx,
+    pub id: u32,
 }
 
 /// A version and everything it references, each once.

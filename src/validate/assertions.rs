@@ -1,5 +1,6 @@
 //! Pass 5: tests.
 
+use crate::assertions::{executes, type_word};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::{Test, TestType};
 
@@ -57,24 +58,6 @@ fn kind(ctx: &Ctx, test: &Test, findings: &mut Diagnostics) {
         findings.push(
             test.origin.mark(&format!("assertions.{index}"), Diagnostic::new(Code::W228AssertionNotExecuted, message)),
         );
-    }
-}
-
-/// Which kinds of assertion a type of test runs.
-fn executes(test_type: TestType, assertion: &str) -> bool {
-    match assertion {
-        "not_null" | "accepted_values" | "accepted_types" | "range" => true,
-        "unique_key" => test_type != TestType::Continuous,
-        "custom_sql" => test_type == TestType::Continuous,
-        _ => false,
-    }
-}
-
-fn type_word(test_type: TestType) -> &'static str {
-    match test_type {
-        TestType::Schema => "schema",
-        TestType::Sample => "sample",
-        TestType::Continuous => "continuous",
     }
 }
 

@@ -19,3 +19,4 @@ mod replacement;
 mod safety;
 mod state;
 mod terminal;
+mod tests;

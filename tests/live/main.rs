@@ -8,6 +8,7 @@ mod harness;
 mod cli;
 mod connectors;
 mod coordinator;
+mod data_tests;
 mod disk;
 mod drain;
 mod estate;

@@ -23,5 +23,7 @@ pub mod state_migrate;
 pub mod state_recovery;
 pub mod state_status;
 pub mod status;
+pub mod test;
+mod test_junit;
 pub mod validate;
 pub mod version;

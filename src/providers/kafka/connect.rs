@@ -61,7 +61,7 @@ impl KafkaClient {
             }
             (connected, _) => connected?,
         };
-        Ok(Self { admin: Arc::new(kafka.admin()), secrets })
+        Ok(Self { admin: Arc::new(kafka.admin()), kafka, secrets })
     }
 }
 

@@ -11,11 +11,13 @@ mod lag;
 mod mutate;
 mod observe;
 mod offsets;
+mod sample;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use krafka::Kafka;
 use krafka::admin::AdminClient;
 use krafka::error::KrafkaError;
 
@@ -95,6 +97,7 @@ pub struct UpdatedTopic {
 /// One authenticated connection pool to one cluster. Cheap to clone.
 #[derive(Clone)]
 pub struct KafkaClient {
+    kafka: Kafka,
     admin: Arc<AdminClient>,
     secrets: Arc<[Secret]>,
 }

@@ -31,6 +31,15 @@ pub struct RegisteredSchema {
     pub references: Vec<SchemaReference>,
 }
 
+/// A schema as records name it: by its number, without a subject.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NumberedSchema {
+    pub schema: Value,
+    pub schema_type: SchemaType,
+    /// Sorted by (name, subject, version).
+    pub references: Vec<SchemaReference>,
+}
+
 /// The registry's verdict against a subject's latest version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {

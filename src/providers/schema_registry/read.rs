@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
 use super::wire::{self, ErrorBody};
-use super::{RegisteredSchema, RegistryClient, Verdict};
+use super::{NumberedSchema, RegisteredSchema, RegistryClient, Verdict};
 use crate::compiler::artifact::SchemaArtifact;
 use crate::planner::observation::SchemaObservation;
 use crate::project::model::Compatibility;
@@ -93,6 +93,14 @@ impl RegistryClient {
             true => Ok(Some(read)),
             false => Err(ProviderFailure::Protocol { what: "the answer is about another version" }),
         }
+    }
+
+    /// The schema with a number, and what it refers to directly; none when no subject has it.
+    pub async fn schema_by_id(&self, ctx: &Ctx, id: u32) -> Result<Option<NumberedSchema>, ProviderFailure> {
+        let number = id.to_string();
+        let path = ["schemas", "ids", &number];
+        let answer = self.http.read(ctx, &Request::get(&path)).await?;
+        self.found(&answer)?.map(|body| wire::numbered(&body)).transpose()
     }
 
     /// The level of `/config/{subject}`; none when the registry has none there.

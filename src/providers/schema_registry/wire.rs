@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::RegisteredSchema;
+use super::{NumberedSchema, RegisteredSchema};
 use crate::compiler::artifact::{SchemaArtifact, SchemaType};
 use crate::compiler::canonical;
 use crate::compiler::strict_json;
@@ -95,8 +95,18 @@ pub fn place(subject: &str, body: &Value) -> Result<(u32, u32), ProviderFailure>
 
 /// A version of `subject`.
 pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, ProviderFailure> {
-    let unreadable = |what| ProviderFailure::Unreadable { identity: Identity::Subject(subject.to_owned()), what };
     let (id, version) = place(subject, body)?;
+    let NumberedSchema { schema, schema_type, references } = content_of(subject, body)?;
+    Ok(RegisteredSchema { subject: subject.to_owned(), id, version, schema, schema_type, references })
+}
+
+/// What a number stands for.
+pub fn numbered(body: &Value) -> Result<NumberedSchema, ProviderFailure> {
+    content_of("", body)
+}
+
+fn content_of(subject: &str, body: &Value) -> Result<NumberedSchema, ProviderFailure> {
+    let unreadable = |what| ProviderFailure::Unreadable { identity: Identity::Subject(subject.to_owned()), what };
     let text = body.get("schema").and_then(Value::as_str).ok_or_else(|| unreadable("schema"))?;
     let schema_type = match body.get("schemaType") {
         None | Some(Value::Null) => SchemaType::Avro,
@@ -121,14 +131,7 @@ pub fn version(subject: &str, body: &Value) -> Result<RegisteredSchema, Provider
         }
         Some(_) => return Err(unreadable("references")),
     };
-    Ok(RegisteredSchema {
-        subject: subject.to_owned(),
-        id,
-        version,
-        schema,
-        schema_type,
-        references: sorted(references),
-    })
+    Ok(NumberedSchema { schema, schema_type, references: sorted(references) })
 }
 
 fn unsupported(subject: &str, name: &str) -> ProviderFailure {

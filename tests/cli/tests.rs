@@ -1,0 +1,87 @@
+//! `streamt test` without a broker: schema tests, selection, coverage, JUnit, and what cannot be read.
+
+use crate::harness::Workspace;
+
+const PROJECT: &str = "apiVersion: streamt.dev/v1alpha1
+project: {name: shop}
+runtime:
+  kafka: {bootstrap_servers: 127.0.0.1:1}
+  flink: {default: local, clusters: {local: {sql_gateway_url: \"http://127.0.0.1:1\"}}}
+sources:
+  - {name: raw, topic: raw.v1, columns: [{name: id, type: STRING}, {name: total, type: INT}]}
+models:
+  - {name: valid, materialized: flink, sql: 'SELECT id, total FROM {{ source(\"raw\") }}'}
+  - {name: bare, materialized: flink, sql: 'SELECT id FROM {{ source(\"raw\") }}'}
+tests:
+  - {name: ids, model: valid, type: schema, assertions: [{not_null: {columns: [id]}}, {range: {column: total, min: 0}}]}
+  - {name: raw_ids, model: raw, type: schema, assertions: [{unique_key: {key: id}}]}
+  - {name: watch, model: valid, type: continuous, assertions: [{not_null: {columns: [id]}}]}
+  - {name: first, model: raw, type: sample, assertions: [{not_null: {columns: [id]}}]}
+";
+
+#[test]
+fn schema_tests_run_without_any_service() {
+    let workspace = Workspace::project(PROJECT);
+    let before = workspace.snapshot();
+    let data = workspace.run("test --type schema -o json").exits(0).json()["data"].clone();
+    assert_eq!((&data["passed"], &data["failed"], &data["total"]), (&2.into(), &0.into(), &2.into()), "{data}");
+    assert_eq!(
+        data["results"][0],
+        serde_json::json!({"name": "ids", "status": "passed", "errors": [], "warnings": []})
+    );
+    let text = workspace.run("test --type schema").exits(0).stdout;
+    assert_eq!(text, "passed  ids (schema)\npassed  raw_ids (schema)\n\n2 passed, 0 failed, 0 skipped\n");
+    let one = workspace.run("test -m raw --type schema -o json").exits(0).json();
+    assert_eq!(one["data"]["results"][0]["name"], "raw_ids");
+    let none = workspace.run("test -m bare -o json").exits(0).json();
+    assert_eq!(none["data"], serde_json::json!({"results": [], "passed": 0, "failed": 0, "total": 0}));
+    assert_eq!(workspace.run("test -m bar -o json").exits(1).errors()[0].0, "E102_MODEL_NOT_FOUND");
+    assert_eq!(workspace.snapshot(), before);
+}
+
+/// A job that is not looked at has not passed.
+#[test]
+fn what_is_not_observed_is_skipped_and_what_cannot_be_read_is_an_error() {
+    let workspace = Workspace::project(PROJECT);
+    let watch = workspace.run("test --type continuous -o json").exits(0).json();
+    assert_eq!(watch["data"]["results"][0]["status"], "skipped", "{watch}");
+    assert_eq!(watch["data"]["passed"], 0);
+    let run = workspace.run("test --type sample -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E906_TESTS_FAILED");
+    let result = &run.json()["data"]["results"][0];
+    assert_eq!(result["status"], "error");
+    assert!(
+        result["message"].as_str().unwrap().starts_with("E406_CONNECTION_REFUSED: topic:raw.v1: reading records"),
+        "{result}"
+    );
+    assert_eq!(run.json()["data"]["failed"], 1);
+}
+
+#[test]
+fn a_failed_schema_test_names_the_column_and_fail_fast_stops_behind_it() {
+    let workspace = Workspace::project(
+        &PROJECT.replace("not_null: {columns: [id]}}, {range", "not_null: {columns: [idd]}}, {range"),
+    );
+    let run = workspace.run("test --type schema --fail-fast --junit report.xml -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E906_TESTS_FAILED");
+    let data = run.json()["data"].clone();
+    assert_eq!((&data["failed"], &data["total"]), (&1.into(), &1.into()), "{data}");
+    assert_eq!(data["results"][0]["errors"][0], "not_null: 'valid' has no column 'idd'");
+    let report = std::fs::read_to_string(workspace.path("report.xml")).unwrap();
+    assert!(
+        report.contains("<testsuite name=\"shop\" tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\">"),
+        "{report}"
+    );
+    assert!(report.contains("<failure message=\"not_null: 'valid' has no column 'idd'\">"), "{report}");
+    let over = workspace.run("test --type schema --junit stream_project.yml -o json").exits(1);
+    assert_eq!(over.errors()[0].0, "E907_OUTPUT_FAILED");
+}
+
+#[test]
+fn coverage_counts_the_models_with_tests_and_runs_none() {
+    let workspace = Workspace::project(PROJECT);
+    let data = workspace.run("test --coverage -o json").exits(0).json()["data"].clone();
+    assert_eq!((&data["covered"], &data["total"], &data["percent"]), (&1.into(), &2.into(), &50.into()), "{data}");
+    assert_eq!(data["coverage"][1], serde_json::json!({"model": "bare", "covered": false}));
+    workspace.run("test --coverage --fail-fast").exits(2);
+}
