@@ -169,7 +169,6 @@ catalogue! {
     W228AssertionNotExecuted => "W228_ASSERTION_NOT_EXECUTED",
     W229FieldRenamed => "W229_FIELD_RENAMED",
     W230UpdatingResult => "W230_UPDATING_RESULT",
-    W231ArtifactNotCompiled => "W231_ARTIFACT_NOT_COMPILED",
     W232NoTimeAttribute => "W232_NO_TIME_ATTRIBUTE",
     W233TopicNamesCollide => "W233_TOPIC_NAMES_COLLIDE",
     W301ColumnTypeMismatch => "W301_COLUMN_TYPE_MISMATCH",

@@ -102,8 +102,9 @@ fn checksums_of_a_whole_project_are_fixed() {
 }
 
 #[test]
-fn a_kafka_streams_job_is_named_as_left_out_and_its_topic_stays() {
+fn every_process_is_compiled_beside_its_topic() {
     let mut project = shop();
+    project.sources[0].columns = vec![column("a", "STRING")];
     project.runtime.kafka_streams = Some(KafkaStreamsRuntime {
         image: "sha256:0".into(),
         network: "bridge".into(),
@@ -127,11 +128,9 @@ fn a_kafka_streams_job_is_named_as_left_out_and_its_topic_stays() {
     assert_eq!(jobs, ["agg", "copy_processor"]);
     let tests: Vec<&str> = compiled.artifacts.test_jobs.iter().map(|job| job.name.as_str()).collect();
     assert_eq!(tests, ["test_watch"]);
-    assert_eq!(compiled.not_compiled, [(Kind::KafkaStreamsJob, "ks".to_owned())]);
-    assert_eq!(
-        warnings(&compiled),
-        ["W231 the Kafka Streams job of model 'ks' is not compiled by this version; its topic and schema are"]
-    );
+    let runners: Vec<&str> = compiled.artifacts.kafka_streams_jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(runners, ["ks"]);
+    assert_eq!(warnings(&compiled), [""; 0]);
     let failures = &compiled.artifacts.topics[3];
     assert_eq!((failures.ownership.name.as_str(), failures.ownership.owner_type), ("agg", OwnerType::Model));
 }

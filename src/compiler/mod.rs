@@ -1,6 +1,6 @@
 //! From a `Project` to its artifacts and manifest. Pure but for `files`, which writes them: no network, no state, no clock but
 //! the timestamp handed in. It promises equal bytes for equal input in any file order, artifacts free of secrets, and nothing
-//! at all on failure. A process that this version does not compile is recorded in [`Compiled::not_compiled`] and warned of.
+//! at all on failure.
 
 pub mod artifact;
 pub mod canonical;
@@ -12,6 +12,7 @@ pub mod dag;
 pub mod files;
 pub mod flink;
 mod gateway;
+pub mod kafka_streams;
 mod macros;
 pub mod manifest;
 pub mod resolve;
@@ -52,10 +53,8 @@ pub struct Compiled {
     /// Sorted by name.
     pub models: Vec<ResolvedModel>,
     pub manifest_checksum: Checksum,
-    /// W227, W231.
+    /// W227.
     pub warnings: Diagnostics,
-    /// Processes that this version does not compile, for E221 at plan: (kind, declaring model or test).
-    pub not_compiled: Vec<(Kind, String)>,
     resources: Vec<DesiredResource>,
 }
 
@@ -121,8 +120,7 @@ pub fn compile(project: Arc<Project>) -> Result<Compiled, Diagnostics> {
     assemble(project)?.seal()
 }
 
-/// The findings of a compilation, without its digests: the errors of [`compile`], or its warnings but W231, which says
-/// nothing against the project.
+/// The findings of a compilation, without its digests: the errors of [`compile`], or its warnings.
 pub fn check(project: Arc<Project>) -> Result<Diagnostics, Diagnostics> {
     assemble(project).map(|unsealed| unsealed.warnings)
 }
@@ -152,6 +150,7 @@ fn assemble(project: Arc<Project>) -> Result<Unsealed, Diagnostics> {
     let tables = flink::Sources { columns: &columns, schemas: &artifacts.schemas };
     artifacts.flink_jobs = flink::compile(&mut context, &order, &tables);
     artifacts.test_jobs = flink::compile_tests(&mut context, &tables);
+    artifacts.kafka_streams_jobs = kafka_streams::compile(&mut context, &models, &order, &columns);
     artifacts.connectors = connectors::compile(&mut context, &order);
     artifacts.gateway_rules = gateway::compile(&mut context, &order);
     unique::check_artifacts(&mut context, &artifacts, &models);
@@ -165,10 +164,7 @@ fn assemble(project: Arc<Project>) -> Result<Unsealed, Diagnostics> {
 
 impl Unsealed {
     fn seal(self) -> Result<Compiled, Diagnostics> {
-        let Self { project, artifacts, dag, models, mut warnings, topics_of_tests } = self;
-        let left_out = left_out(&project, &dag, &models);
-        warnings.extend(left_out.iter().map(LeftOut::warning));
-        let not_compiled = left_out.iter().map(|left_out| (Kind::KafkaStreamsJob, left_out.name.to_owned())).collect();
+        let Self { project, artifacts, dag, models, warnings, topics_of_tests } = self;
         let sealed = seal(&project, &dag, &artifacts, &topics_of_tests);
         let (resources, manifest_checksum) = sealed.map_err(|CanonicalError| {
             Diagnostics::from(Diagnostic::new(
@@ -176,7 +172,7 @@ impl Unsealed {
                 "the manifest holds a value that has no canonical form",
             ))
         })?;
-        Ok(Compiled { project, artifacts, dag, models, manifest_checksum, warnings, not_compiled, resources })
+        Ok(Compiled { project, artifacts, dag, models, manifest_checksum, warnings, resources })
     }
 }
 
@@ -193,33 +189,6 @@ fn cycle_found(project: &Project, path: &[&str]) -> Diagnostics {
         Some((_, origin)) => origin.mark("", finding).into(),
         None => finding.into(),
     }
-}
-
-/// A Kafka Streams job, which this version does not compile.
-struct LeftOut<'a> {
-    name: &'a str,
-    origin: &'a Origin,
-}
-
-impl LeftOut<'_> {
-    fn warning(&self) -> Diagnostic {
-        let message = format!(
-            "the Kafka Streams job of model '{}' is not compiled by this version; its topic and schema are",
-            self.name
-        );
-        self.origin.mark("", Diagnostic::new(Code::W231ArtifactNotCompiled, message))
-    }
-}
-
-/// In topological order.
-fn left_out<'a>(project: &'a Project, dag: &Dag, models: &'a [ResolvedModel]) -> Vec<LeftOut<'a>> {
-    let names = resolve::Names::of(project);
-    let runs = |name: &&str| {
-        let resolved = models.binary_search_by(|resolved| resolved.name.as_str().cmp(name));
-        resolved.is_ok_and(|index| models[index].process == Some(Process::KafkaStreams))
-    };
-    let missing = dag.order().unwrap_or_default().into_iter().filter(runs).filter_map(|name| names.model(name));
-    missing.map(|model| LeftOut { name: &model.name, origin: &model.origin }).collect()
 }
 
 /// The checksums of a finished compilation.
@@ -269,6 +238,9 @@ fn resources(
         let test = project.tests.iter().find(|test| job.name.strip_prefix("test_") == Some(&test.name));
         let origin = test.map(|test| &test.origin);
         list.push(Kind::FlinkJob, &job.name, &job.name, job.ownership.mode, Checksum::of(job)?, origin, "");
+    }
+    for job in &artifacts.kafka_streams_jobs {
+        list.add(Kind::KafkaStreamsJob, &job.application_id, "sql", &job.ownership, Checksum::of(job)?);
     }
     for connector in &artifacts.connectors {
         let checksum = Checksum::of(&bound(project, connector))?;

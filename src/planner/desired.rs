@@ -76,8 +76,6 @@ pub struct Desired<'a> {
     pub declared: Declared,
     /// The worker clusters of the selected environment.
     pub connect: Option<&'a ConnectRuntime>,
-    /// `(kind, declaring name)` of processes that were not compiled at all.
-    pub not_compiled: &'a [(Kind, String)],
 }
 
 impl<'a> Desired<'a> {
@@ -90,7 +88,6 @@ impl<'a> Desired<'a> {
             dag: &compiled.dag,
             declared: Declared::of(&compiled.project),
             connect: compiled.project.runtime.connect.as_ref(),
-            not_compiled: &compiled.not_compiled,
         }
     }
 

@@ -118,7 +118,6 @@ pub struct World {
     pub artifacts: Artifacts,
     pub dag: Dag,
     pub declared: Declared,
-    pub not_compiled: Vec<(Kind, String)>,
     pub state: OwnershipState,
     pub observations: Observations,
     pub selection: Option<Selection>,
@@ -131,7 +130,6 @@ impl World {
             artifacts: Artifacts::default(),
             dag: Dag::default(),
             declared: Declared::default(),
-            not_compiled: Vec::new(),
             state: OwnershipState::empty(PROJECT, ENVIRONMENT),
             observations: Observations::default(),
             selection: None,
@@ -219,7 +217,6 @@ impl World {
             dag: &self.dag,
             declared: self.declared.clone(),
             connect: self.connect.as_ref(),
-            not_compiled: &self.not_compiled,
         }
     }
 

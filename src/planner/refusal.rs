@@ -1,6 +1,8 @@
 //! Kinds that this version compiles but cannot deploy.
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::DesiredResource;
+use crate::compiler::artifact::Kind;
 use crate::project::model::OwnershipMode;
 
 use super::{Desired, Selection};
@@ -18,13 +20,7 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
         let owner = owners.get(&(resource.kind, resource.physical_name.as_str()));
         if kept(owner.map_or(resource.logical_name.as_str(), |owner| owner.name.as_str())) {
             first = first.or(Some(resource));
-            names.push(format!("{} '{}'", resource.kind, resource.physical_name));
-        }
-    }
-    for (kind, name) in desired.not_compiled {
-        let tested = desired.declared.tests.get(name);
-        if (kept(name) || tested.is_some_and(|model| kept(model))) && !desired.declared.external_models.contains(name) {
-            names.push(format!("{kind} of '{name}'"));
+            names.push(format!("{} '{}'", resource.kind, shown(resource)));
         }
     }
     // A removal forbids any selection, so it is never outside one.
@@ -49,4 +45,12 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
              or limit a direct apply to models without them: `apply --target` or `--select`",
         )
         .into()
+}
+
+/// Of a runner job the physical name is an id, which nobody wrote.
+fn shown(resource: &DesiredResource) -> &str {
+    match resource.kind {
+        Kind::KafkaStreamsJob => &resource.logical_name,
+        Kind::Schema | Kind::Topic | Kind::FlinkJob | Kind::Connector | Kind::GatewayRule => &resource.physical_name,
+    }
 }

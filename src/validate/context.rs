@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::codes::{Code, Diagnostic, Diagnostics, Location};
+use crate::compiler::Process;
 use crate::compiler::columns::Columns;
+use crate::compiler::kafka_streams::{Plan, Runners};
 use crate::compiler::resolve::ResolvedModel;
 use crate::project::Project;
 use crate::project::model::{Model, Reference, Source};
@@ -20,6 +22,10 @@ pub(super) struct Ctx<'a> {
     pub facts: Vec<Facts<'a>>,
     /// Names that a test has as its model.
     pub tested: HashSet<&'a str>,
+    /// What Kafka Streams would run of each of its models, or why it cannot.
+    pub plans: HashMap<&'a str, Result<Plan, Vec<Diagnostic>>>,
+    /// Topics through which its jobs would feed themselves.
+    pub circles: Vec<Diagnostic>,
 }
 
 impl<'a> Ctx<'a> {
@@ -33,7 +39,12 @@ impl<'a> Ctx<'a> {
             models.entry(model.name.as_str()).or_insert(model);
         }
         let tested = project.tests.iter().map(|test| test.model.as_str()).collect();
-        Self { project, sources, models, facts: Facts::gather(project, resolution, columns), tested }
+        let facts = Facts::gather(project, resolution, columns);
+        let runners = Runners::new(project, resolution, columns);
+        let executed = facts.iter().filter(|facts| facts.resolved.process == Some(Process::KafkaStreams));
+        let plans =
+            executed.map(|facts| (facts.model.name.as_str(), runners.plan(facts.model, facts.resolved))).collect();
+        Self { project, sources, models, facts, tested, plans, circles: runners.circles() }
     }
 
     pub fn source_hint(&self, name: &str) -> Option<String> {

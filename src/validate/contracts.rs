@@ -2,6 +2,7 @@
 //! Types are compared by family and only where both are known: those that the SQL gives, else the declared ones.
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::kafka_streams::Field;
 use crate::project::model::{Column, ContractColumn, Exposure, Model, Reference};
 use crate::sql::types::SqlType;
 
@@ -76,19 +77,25 @@ fn differing<'a>(had: Option<&'a str>, promised: &'a ContractColumn) -> Option<(
 enum Evidence<'a> {
     Contract(&'a [ContractColumn]),
     Columns(&'a [Column]),
+    /// What Kafka Streams writes.
+    Proven(Vec<Field>),
 }
 
-impl<'a> Evidence<'a> {
-    fn names(&self) -> Vec<&'a str> {
+impl Evidence<'_> {
+    fn names(&self) -> Vec<&str> {
         match self {
+            Self::Proven(fields) => fields.iter().map(|field| field.name.as_str()).collect(),
             Self::Contract(columns) => columns.iter().map(|column| column.name.as_str()).collect(),
             Self::Columns(columns) => columns.iter().map(|column| column.name.as_str()).collect(),
         }
     }
 
     /// None = no such column.
-    fn type_of(&self, name: &str) -> Option<Option<&'a str>> {
+    fn type_of(&self, name: &str) -> Option<Option<&str>> {
         match self {
+            Self::Proven(fields) => {
+                fields.iter().find(|field| field.name == name).map(|field| Some(field.data_type.as_str()))
+            }
             Self::Contract(columns) => {
                 columns.iter().find(|column| column.name == name).map(|column| column.data_type.as_deref())
             }
@@ -106,7 +113,10 @@ fn evidence<'a>(ctx: &Ctx<'a>, reference: &Reference) -> Option<Evidence<'a>> {
         None => (!model.columns.is_empty()).then_some(Evidence::Columns(&model.columns)),
     };
     match reference {
-        Reference::Model(name) => ctx.models.get(name.as_str()).and_then(of_model),
+        Reference::Model(name) => match ctx.plans.get(name.as_str()) {
+            Some(Ok(plan)) => Some(Evidence::Proven(plan.gives())),
+            Some(Err(_)) | None => ctx.models.get(name.as_str()).and_then(of_model),
+        },
         Reference::Source(name) => {
             let source = ctx.sources.get(name.as_str())?;
             (!source.columns.is_empty()).then_some(Evidence::Columns(&source.columns))

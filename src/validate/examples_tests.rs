@@ -39,7 +39,6 @@ fn every_example_is_strictly_valid_and_deployable_in_every_environment() {
         assert!(example.join("README.md").is_file(), "{} has no README.md", example.display());
         for environment in environments(&example) {
             let compiled = compiled(&example, environment);
-            assert!(compiled.not_compiled.is_empty(), "{}: {:?}", example.display(), compiled.not_compiled);
             assert!(compiled.warnings.is_empty(), "{}: {:#?}", example.display(), compiled.warnings);
             assert!(compiled.resources().iter().all(|resource| resource.kind.deployable()), "{}", example.display());
         }

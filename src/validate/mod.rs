@@ -65,6 +65,7 @@ fn validate_resolved(project: &Project, resolution: &[ResolvedModel], resolution
         pass(&ctx, &mut findings);
     }
     usage::check(&ctx, &mut findings);
+    kafka_streams::check(&ctx, &mut findings);
     findings
 }
 

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
-use crate::compiler::cycle;
-use crate::project::model::{SchemaBlock, SchemaReference};
+use crate::compiler::{Process, cycle};
+use crate::project::model::{Reference, SchemaBlock, SchemaReference, Source};
 use crate::project::origin::Origin;
+use crate::sql::types::{SqlType, parse_type};
 
 use super::context::Ctx;
+use super::facts::Facts;
 
 pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
     for source in &ctx.project.sources {
@@ -35,7 +37,65 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
             );
         }
     }
+    for source in &ctx.project.sources {
+        numeric_event_time(ctx, source, findings);
+    }
     reference_cycles(ctx, findings);
+}
+
+/// A number is no time attribute of Flink: a job that reads it so would fail at its first record.
+fn numeric_event_time(ctx: &Ctx, source: &Source, findings: &mut Diagnostics) {
+    let Some(event_time) = &source.event_time else { return };
+    let Some(index) = source.columns.iter().position(|column| column.name == event_time.column) else { return };
+    let column = &source.columns[index];
+    let in_the_record = column.expression.is_none() && column.metadata.is_none() && !column.proctime;
+    let data_type = column.data_type.as_deref().filter(|_| in_the_record);
+    let Some(data_type) = data_type.filter(|text| parse_type(text).is_ok_and(|of| is_number(&of))) else { return };
+    let reads = |facts: &&Facts| {
+        let named = |dependency: &Reference| matches!(dependency, Reference::Source(name) if *name == source.name);
+        facts.resolved.process == Some(Process::Flink) && facts.dependencies().iter().any(named)
+    };
+    let Some(reader) = ctx.facts.iter().find(reads) else { return };
+    let message = format!(
+        "Source '{}': its event time '{}' is {data_type}, a number, and the Flink job of model '{}' reads it",
+        source.name, column.name, reader.model.name
+    );
+    let hint = format!(
+        "Add a column with `expression: TO_TIMESTAMP_LTZ({}, 3)` (of milliseconds), and name it as the event time",
+        column.name
+    );
+    let place = format!("columns.{index}.type");
+    findings
+        .push(source.origin.mark(&place, Diagnostic::new(Code::E120EventTimeColumnNotFound, message)).suggest(hint));
+}
+
+fn is_number(data_type: &SqlType) -> bool {
+    match data_type {
+        SqlType::TinyInt
+        | SqlType::SmallInt
+        | SqlType::Int
+        | SqlType::BigInt
+        | SqlType::Float
+        | SqlType::Double
+        | SqlType::Decimal { .. } => true,
+        SqlType::Char(_)
+        | SqlType::String
+        | SqlType::Varchar(_)
+        | SqlType::Binary(_)
+        | SqlType::Varbinary(_)
+        | SqlType::Bytes
+        | SqlType::Boolean
+        | SqlType::Date
+        | SqlType::Time(_)
+        | SqlType::Timestamp(_)
+        | SqlType::TimestampLtz(_)
+        | SqlType::Array(_)
+        | SqlType::Map(..)
+        | SqlType::Multiset(_)
+        | SqlType::Row(_)
+        | SqlType::Variant
+        | SqlType::Unknown => false,
+    }
 }
 
 struct Subject<'a> {

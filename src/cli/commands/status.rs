@@ -266,10 +266,7 @@ pub fn configs_not_read() -> Diagnostic {
 /// One warning for the processes that this version does not look at.
 fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
     let artifacts = &compiled.artifacts;
-    let count = artifacts.flink_jobs.len()
-        + artifacts.gateway_rules.len()
-        + artifacts.kafka_streams_jobs.len()
-        + compiled.not_compiled.len();
+    let count = artifacts.flink_jobs.len() + artifacts.gateway_rules.len() + artifacts.kafka_streams_jobs.len();
     (count > 0).then(|| {
         Diagnostic::new(
             Code::W147ObservationIncomplete,

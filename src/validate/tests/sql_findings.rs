@@ -171,3 +171,56 @@ models:
     let shown = "line 1 of what the macro gives: SELECT a, b FROM {{ source(\"s\") }}";
     assert_eq!(finding.explanation.as_deref(), Some(shown));
 }
+
+/// The place is the column's type; a source that only topics and tests use may keep its number.
+#[test]
+fn an_event_time_that_is_a_number_is_refused_where_flink_reads_it() {
+    let body = "
+runtime:
+  kafka: {bootstrap_servers: 'b:9092'}
+  flink: {default: f, clusters: {f: {rest_url: 'http://f'}}}
+sources:
+  - name: s
+    topic: s
+    columns: [{name: ms, type: §BIGINT}, {name: at, type: TIMESTAMP_LTZ(3), expression: 'TO_TIMESTAMP_LTZ(ms, 3)'}]
+    event_time: {column: ms}
+models:
+  - {name: m, materialized: flink, sql: \"SELECT ms FROM {{ source('s') }}\"}
+";
+    check(&[Case { code: Code::E120EventTimeColumnNotFound, body, fix: ("{column: ms}", "{column: at}") }]);
+    check(&[Case {
+        code: Code::E120EventTimeColumnNotFound,
+        body,
+        fix: ("  - {name: m, materialized: flink, sql: \"SELECT ms FROM {{ source('s') }}\"}", "  - {name: m}"),
+    }]);
+}
+
+/// KSC-010 KSC-011: what the runner's SQL gives is what an application may need.
+#[test]
+fn an_application_needs_columns_that_the_runner_writes() {
+    let body = "
+runtime:
+  kafka: {bootstrap_servers: 'b:9092'}
+  kafka_streams: {image: 'sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef', network: host}
+sources:
+  - {name: s, topic: s.v1, columns: [{name: id, type: STRING}, {name: n, type: BIGINT}]}
+models:
+  - {name: m, executor: kafka_streams, sql: \"SELECT id AS k, n FROM {{ source('s') }}\"}
+exposures:
+  - name: app
+    type: application
+    consumes: [{ref: m}]
+    columns: [{name: §id}]
+";
+    check(&[Case {
+        code: Code::E116ContractBreakingChange,
+        body,
+        fix: ("{name: id}]\n", "{name: k, type: STRING}]\n"),
+    }]);
+    let typed = body.replace("{name: §id}", "{name: n, type: §STRING}").leak();
+    check(&[Case {
+        code: Code::E117ContractConsumerTypeMismatch,
+        body: typed,
+        fix: ("n, type: STRING", "n, type: BIGINT"),
+    }]);
+}
