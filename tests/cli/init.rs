@@ -89,6 +89,26 @@ fn the_runner_starter_says_what_it_holds() {
     snapshot!(workspace, workspace.run(&line), "init_kafka_streams_json");
 }
 
+/// KSC-003: a managed input, a transformation that compiles to a plan, and an application that is only declared.
+#[test]
+fn the_runner_starter_is_strictly_valid_and_compiles_to_one_job() {
+    let workspace = Workspace::new();
+    workspace.run(&format!("init -p shop --executor kafka_streams --runner-image {DIGEST}")).exits(0);
+    workspace.run("validate --project-dir shop --strict").exits(0);
+    let files = workspace.run("compile --project-dir shop -o json").exits(0).json();
+    assert_eq!(files["data"]["warnings"], serde_json::Value::Null, "{files}");
+    let job = std::fs::read_to_string(workspace.path("shop/generated/kafka_streams/eligible_orders.json")).unwrap();
+    let job: serde_json::Value = serde_json::from_str(&job).unwrap();
+    assert_eq!(job["image"], DIGEST);
+    assert_eq!(job["plan"]["input_topic"], "shop.raw.orders.v1");
+    assert_eq!(job["plan"]["projection"][1], serde_json::json!({"column": "amount", "as": "amount"}));
+    let exposures = workspace.run("list exposures --project-dir shop -o json").exits(0).json();
+    assert_eq!(exposures["data"]["items"][0]["name"], "fraud_app", "{exposures}");
+    let refused = workspace.run("plan --project-dir shop -o json").exits(1);
+    assert_eq!(refused.errors()[0].0, "E221_KIND_NOT_DEPLOYABLE");
+    assert!(refused.stdout.contains("kafka_streams_job 'eligible_orders'"), "{}", refused.stdout);
+}
+
 #[test]
 fn every_template_is_listed_and_can_be_started_from() {
     let workspace = Workspace::new();
