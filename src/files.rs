@@ -3,6 +3,8 @@
 //! stands and nothing is left beside it. What may be replaced at all is the caller's to decide. The state of a project has
 //! stricter rules and a room of its own, `state::local`.
 
+pub mod install;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -4,6 +4,7 @@
 
 pub mod connect;
 mod coordinator;
+mod discover;
 mod kafka;
 mod lock;
 mod provider;

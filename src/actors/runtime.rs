@@ -9,12 +9,15 @@ use std::thread::JoinHandle;
 use actix::dev::ToEnvelope;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, ResponseFuture, System};
 
-use super::coordinator::{Coordinator, RunApply, RunPlan, RunRecover, RunRecoveryPlan, Surroundings};
+use super::coordinator::{Coordinator, RunAdopt, RunApply, RunPlan, RunRecover, RunRecoveryPlan, Surroundings};
+use super::discover;
 use super::registry::Registry;
 use super::sampling::{self, RunSamples};
 use super::schema_check::{self, AskSchemas};
 use super::{status, store};
 use crate::codes::{Code, Diagnostic};
+use crate::messages::adoption::{AdoptEnd, AdoptOutcome, AdoptRequest};
+use crate::messages::discover::{DiscoverRequest, Discovered};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
@@ -64,6 +67,15 @@ impl Handler<RunApply> for Supervisor {
     }
 }
 
+impl Handler<RunAdopt> for Supervisor {
+    type Result = ResponseFuture<AdoptOutcome>;
+
+    fn handle(&mut self, message: RunAdopt, _: &mut Self::Context) -> Self::Result {
+        let coordinator = self.coordinator();
+        Box::pin(async move { coordinator.send(message).await.unwrap_or_else(|_| ended_adoption()) })
+    }
+}
+
 impl Handler<RunRecoveryPlan> for Supervisor {
     type Result = ResponseFuture<Result<RecoveryPlanned, RecoveryFailure>>;
 
@@ -95,6 +107,26 @@ impl Handler<RunSamples> for Supervisor {
 
     fn handle(&mut self, message: RunSamples, _: &mut Self::Context) -> Self::Result {
         Box::pin(sampling::read(Rc::clone(&self.providers), message))
+    }
+}
+
+/// Reads what exists, for declarations of it.
+#[derive(Message)]
+#[rtype(result = "Result<Discovered, Diagnostic>")]
+struct RunDiscover {
+    request: DiscoverRequest,
+    control: Control,
+}
+
+impl Handler<RunDiscover> for Supervisor {
+    type Result = ResponseFuture<Result<Discovered, Diagnostic>>;
+
+    fn handle(&mut self, RunDiscover { request, control }: RunDiscover, _: &mut Self::Context) -> Self::Result {
+        let providers = Rc::clone(&self.providers);
+        Box::pin(async move {
+            let cancel = control.cancel.requested().clone();
+            discover::discover(request, &providers, &control.observer, cancel).await
+        })
     }
 }
 
@@ -149,6 +181,16 @@ impl Runtime {
     /// Applies one environment. Callable from any executor.
     pub async fn apply(&self, request: ApplyRequest, control: Control) -> ApplyOutcome {
         self.supervisor.send(RunApply { request, control }).await.unwrap_or_else(|_| ended_apply())
+    }
+
+    /// Claims existing resources of one environment. Callable from any executor.
+    pub async fn adopt(&self, request: AdoptRequest, control: Control) -> AdoptOutcome {
+        self.supervisor.send(RunAdopt { request, control }).await.unwrap_or_else(|_| ended_adoption())
+    }
+
+    /// [`Self::adopt`] for a caller without an executor.
+    pub fn adopt_blocking(&self, request: AdoptRequest, control: Control) -> AdoptOutcome {
+        self.block_on(RunAdopt { request, control }).unwrap_or_else(ended_adoption)
     }
 
     /// Plans many environments side by side; one that fails or hangs changes nothing in another. Outcomes in request order.
@@ -219,6 +261,11 @@ impl Runtime {
         control: Control,
     ) -> Vec<SampleAnswer> {
         self.block_on(RunSamples { project, requests, control }).unwrap_or_default()
+    }
+
+    /// Reads which topics exist, and the schemas of their values, without lock, state or plan. Blocks.
+    pub fn discover_blocking(&self, request: DiscoverRequest, control: Control) -> Result<Discovered, Diagnostic> {
+        self.block_on(RunDiscover { request, control }).unwrap_or_else(|| Err(ended()))
     }
 
     /// Asks the project's schema registry about subjects that it only reads. Blocks.
@@ -293,6 +340,10 @@ fn ended() -> Diagnostic {
 /// Nobody is left who could tell how far it came.
 fn ended_apply() -> ApplyOutcome {
     ApplyOutcome { committed: None, ..ApplyOutcome::stopped(ApplyEnd::Failed(ended().into())) }
+}
+
+fn ended_adoption() -> AdoptOutcome {
+    AdoptOutcome { committed: None, ..AdoptOutcome::stopped(AdoptEnd::Failed(ended().into())) }
 }
 
 fn ended_recovery() -> RecoveryFailure {

@@ -8,8 +8,8 @@ use actix::{Actor, Context, Handler, Message, ResponseFuture};
 use super::provider::{self, Permits, Watched};
 use crate::actors::lease::ActionLease;
 use crate::messages::schema_registry::{
-    CheckCompatibility, ListSubjects, NextVersion, ObserveSubjects, Probe, ReferencesOf, Register, SchemaById,
-    SetCompatibility, VersionHolding, VersionOf,
+    CheckCompatibility, LatestOf, ListSubjects, NextVersion, ObserveSubjects, Probe, ReferencesOf, Register,
+    SchemaById, SetCompatibility, VersionHolding, VersionOf,
 };
 use crate::project::model::SchemaRegistryRuntime;
 use crate::providers::{Ctx, ProviderFailure, RegistryClient};
@@ -99,6 +99,15 @@ impl Handler<ObserveSubjects> for SchemaRegistryActor {
     fn handle(&mut self, message: ObserveSubjects, context: &mut Self::Context) -> Self::Result {
         let ObserveSubjects { ctx, subjects } = message;
         self.read(context, ctx, async move |client, ctx| client.observe_subjects(ctx, &subjects).await)
+    }
+}
+
+impl Handler<LatestOf> for SchemaRegistryActor {
+    type Result = Reply<LatestOf>;
+
+    fn handle(&mut self, message: LatestOf, context: &mut Self::Context) -> Self::Result {
+        let LatestOf { ctx, subject } = message;
+        self.read(context, ctx, async move |client, ctx| client.latest(ctx, &subject).await)
     }
 }
 

@@ -104,11 +104,13 @@ pub struct ProjectArgs {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Init(commands::init::InitArgs),
+    Import(commands::import::ImportArgs),
     Validate(commands::validate::ValidateArgs),
     Compile(commands::compile::CompileArgs),
     Build(commands::build::BuildArgs),
     Plan(commands::plan::PlanArgs),
     Apply(commands::apply::ApplyArgs),
+    Adopt(commands::adopt::AdoptArgs),
     Review(commands::review::ReviewArgs),
     Diff(commands::diff::DiffArgs),
     Status(commands::status::StatusArgs),
@@ -158,11 +160,13 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Init(_) => "init",
+            Self::Import(_) => "import",
             Self::Validate(_) => "validate",
             Self::Compile(_) => "compile",
             Self::Build(_) => "build",
             Self::Plan(_) => "plan",
             Self::Apply(_) => "apply",
+            Self::Adopt(_) => "adopt",
             Self::Review(_) => "review",
             Self::Diff(_) => "diff",
             Self::Status(_) => "status",

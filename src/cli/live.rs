@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
+use crate::messages::adoption::{Adopt, AdoptOutcome, AdoptRequest};
+use crate::messages::discover::{DiscoverRequest, Discovered};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
@@ -30,6 +32,26 @@ pub fn apply(context: &Context, request: ApplyRequest) -> Result<ApplyOutcome, F
     Ok(outcome)
 }
 
+pub fn adopt(context: &Context, request: AdoptRequest) -> Result<AdoptOutcome, Failure> {
+    let session = Session::start(context, "adopt")?;
+    let progress = session.progress.clone();
+    let what = match request.what {
+        // A question stands on a line of its own.
+        Adopt::One { kind, name, confirm } => Adopt::One {
+            kind,
+            name,
+            confirm: Box::new(move |review| {
+                progress.finish();
+                confirm(review)
+            }),
+        },
+        what @ (Adopt::Save { .. } | Adopt::Selected { .. }) => what,
+    };
+    let outcome = session.runtime.adopt_blocking(AdoptRequest { what, ..request }, session.control());
+    session.progress.finish();
+    Ok(outcome)
+}
+
 pub fn plan_recovery(
     context: &Context,
     request: RecoveryPlanRequest,
@@ -51,6 +73,12 @@ pub fn observe(context: &Context, command: &'static str, request: ObserveRequest
     let session = Session::start(context, command)?;
     let observed = session.runtime.observe_blocking(request, session.control());
     session.uninterrupted(observed)
+}
+
+pub fn discover(context: &Context, request: DiscoverRequest) -> Result<Result<Discovered, Diagnostic>, Failure> {
+    let session = Session::start(context, "import")?;
+    let found = session.runtime.discover_blocking(request, session.control());
+    session.uninterrupted(found)
 }
 
 pub fn ask_schemas(

@@ -13,6 +13,7 @@ mod doc;
 mod envelope;
 mod gates;
 mod glob;
+mod import;
 mod lineage;
 mod live;
 mod logging;
@@ -72,11 +73,13 @@ pub fn main() -> ExitCode {
 fn run(context: &Context, command: Command) -> CmdResult {
     match command {
         Command::Init(args) => commands::init::run(context, &args),
+        Command::Import(args) => commands::import::run(context, &args),
         Command::Validate(args) => commands::validate::run(context, &args),
         Command::Compile(args) => commands::compile::run(context, &args),
         Command::Build(args) => commands::build::run(context, &args),
         Command::Plan(args) => commands::plan::run(context, &args),
         Command::Apply(args) => commands::apply::run(context, &args),
+        Command::Adopt(args) => commands::adopt::run(context, &args),
         Command::Review(args) => commands::review::run(context, &args),
         Command::Diff(args) => commands::diff::run(context, &args),
         Command::Status(args) => commands::status::run(context, &args),

@@ -64,6 +64,12 @@ pub enum StepKind {
         state: Option<OwnershipState>,
         completed_at: Timestamp,
     },
+    /// Everything that an adoption writes after its intent: progress, ownership and end stand together or not at all.
+    Adopt {
+        entries: Vec<ProgressEntry>,
+        state: OwnershipState,
+        completed_at: Timestamp,
+    },
     /// Ends a blocked operation as reviewed; `state` is the reviewed ownership when it changes.
     FinalizeRecovery {
         intent: RecoveryIntent,
@@ -80,6 +86,7 @@ impl StepKind {
             Self::RecoveryRequired(_) => "recovery_required",
             Self::ClearBeforeMutation { .. } => "clear_before_mutation",
             Self::Commit { .. } => "commit",
+            Self::Adopt { .. } => "adopt",
             Self::FinalizeRecovery { .. } => "finalize_recovery",
         }
     }

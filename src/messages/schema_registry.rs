@@ -33,6 +33,14 @@ pub struct ObserveSubjects {
     pub subjects: Vec<String>,
 }
 
+/// The latest version without its level; none when the subject does not exist.
+#[derive(Message)]
+#[rtype(result = "Result<Option<RegisteredSchema>, ProviderFailure>")]
+pub struct LatestOf {
+    pub ctx: Ctx,
+    pub subject: String,
+}
+
 /// One registered version; none when it or its subject does not exist.
 #[derive(Message)]
 #[rtype(result = "Result<Option<RegisteredSchema>, ProviderFailure>")]

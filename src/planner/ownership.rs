@@ -68,7 +68,7 @@ pub(super) fn explain(
                 format!("{resource} exists, but is recorded as {other}; give the declaration its recorded name again")
             }
             None => format!(
-                "{resource} exists without a record of this project; declare it external or give it another name (adoption is not in this version)"
+                "{resource} exists without a record of this project; declare it adopted and run `streamt adopt`, or declare it external"
             ),
         },
         (RequirementReason::StateMismatch, Some(record)) => {

@@ -88,7 +88,7 @@ fn a_live_topic_without_a_record_needs_adoption_and_nothing_happens_to_it() {
     assert_eq!(requirement.observed_action, Some(Verb::Update));
     assert_eq!(
         requirement.message,
-        "topic 'a.v1' exists without a record of this project; declare it external or give it another name (adoption is not in this version)"
+        "topic 'a.v1' exists without a record of this project; declare it adopted and run `streamt adopt`, or declare it external"
     );
     assert!(plan.is_apply_blocked() && plan.blockers.is_empty());
     assert!(plan.actions.is_empty(), "a blocked plan has no actions at all");

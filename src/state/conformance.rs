@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::control::{FailureCode, Intent, MAX_GROUP, Status};
+use super::control::{FailureCode, Intent, MAX_GROUP, OperationKind, Status};
 use super::error::{Durable, StateError, StateErrorKind};
 use super::model::StateAddress;
 use super::store::{Revision, Snapshot, StateBackend, StateOperation};
 use super::testing::*;
 use crate::codes::Code;
+use crate::compiler::artifact::Kind;
+use crate::planner::model::Verb;
 
 /// A store, and an address of the project `payments`, environment `prod`, that nobody used.
 pub trait Fresh {
@@ -28,6 +30,7 @@ pub fn all<F: Fresh>(stores: &F) {
     a_group_is_recorded_in_two_steps(stores);
     unchanged_ownership_keeps_its_serial(stores);
     an_operation_without_actions_is_durable_too(stores);
+    an_adoption_is_claimed_whole_in_one_step(stores);
     a_stale_snapshot_is_refused_and_changes_nothing(stores);
     a_step_out_of_order_is_refused_and_changes_nothing(stores);
     a_failed_action_blocks_the_address_until_it_is_resolved(stores);
@@ -134,6 +137,30 @@ fn an_operation_without_actions_is_durable_too<F: Fresh>(stores: &F) {
     let snapshot = operation.commit(snapshot, None, at(4)).unwrap();
     assert_eq!(operation.observe().unwrap(), snapshot);
     snapshot.ensure_clear().unwrap();
+}
+
+/// ADO-011
+fn an_adoption_is_claimed_whole_in_one_step<F: Fresh>(stores: &F) {
+    let (backend, address) = stores.fresh();
+    let mut operation = acquire(&backend, &address);
+    let snapshot = operation.observe().unwrap();
+    let claims = actions(&[(Verb::Adopt, Kind::Schema, "orders"), (Verb::Adopt, Kind::Topic, "orders")]);
+    let adopt = Intent { kind: OperationKind::Adopt, ..intent(&snapshot, claims.clone()) };
+    let apply = Intent { kind: OperationKind::Apply, ..intent(&snapshot, claims) };
+    let creates = Intent { kind: OperationKind::Adopt, ..intent(&snapshot, topic_creates(1)) };
+    for wrong in [apply, creates, Intent { actions: Vec::new(), ..adopt.clone() }] {
+        assert_eq!(kind(operation.begin(snapshot.clone(), wrong)), StateErrorKind::InvalidState);
+    }
+    let pending = operation.begin(snapshot, adopt.clone()).unwrap();
+    let next = owning(&pending, "orders");
+    let entries = |count: u32| (0..count).flat_map(|i| [started(&adopt, i), completed(&adopt, i, true)]).collect();
+    assert_eq!(kind(operation.adopt(pending.clone(), entries(1), next.clone(), at(4))), StateErrorKind::InvalidState);
+    assert_eq!(operation.observe().unwrap(), pending, "a part of it is not written");
+    let done = operation.adopt(pending, entries(2), next.clone(), at(4)).unwrap();
+    assert_eq!((operation.observe().unwrap(), &*done.state.state), (done.clone(), &next));
+    done.ensure_clear().unwrap();
+    operation.release().unwrap();
+    assert_eq!(backend.read_snapshot(&address).unwrap(), done);
 }
 
 fn a_stale_snapshot_is_refused_and_changes_nothing<F: Fresh>(stores: &F) {

@@ -2,6 +2,7 @@
 //! that keep them. It promises strict reading (anything malformed is E411 or E408, never taken as empty) and durable steps
 //! that stand whole or not at all.
 
+pub mod adoption;
 #[cfg(test)]
 pub mod conformance;
 pub mod control;

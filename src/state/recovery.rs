@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::control::{AcceptedAs, Intent, Presence, ProgressEntry, Resolution, Target};
+use super::control::{AcceptedAs, Intent, OperationKind, Presence, ProgressEntry, Resolution, Target};
 use super::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::compiler::DesiredResource;
 use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
@@ -101,6 +101,10 @@ pub struct Questions {
 /// None when the intent holds a kind that this version cannot observe, or a connector deletion that the record or the project
 /// contradicts: then no provider is asked at all.
 pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>) -> Option<Questions> {
+    let claims = intent.kind == OperationKind::Adopt;
+    if intent.actions.iter().any(|action| (action.action == Verb::Adopt) != claims) {
+        return None;
+    }
     let declared = Declarations::of(desired);
     let (mut topics, mut subjects, mut connectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for action in &intent.actions {

@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use crate::codes::redact::is_credential_like;
 use crate::compiler::canonical::Checksum;
+use crate::planner::model::{Action, Verb};
 
 use super::control::{
-    Cleared, Control, ControlError, Event, Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, StoredEvent,
-    Succeeded,
+    Cleared, Control, ControlError, Event, Intent, OperationKind, ProgressEntry, RecoveryIntent, RecoveryRecord,
+    StoredEvent, Succeeded,
 };
 use super::error::StateError;
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
@@ -72,6 +73,14 @@ pub fn begin(snapshot: Snapshot, intent: Intent) -> Result<Step, StateError> {
     if intent.prior_state_serial != state.state.serial || intent.prior_state_checksum != state.checksum {
         return Err(StateError::conflict());
     }
+    let adopts = |action: &Action| action.action == Verb::Adopt;
+    let fits = match intent.kind {
+        OperationKind::Apply => !intent.actions.iter().any(adopts),
+        OperationKind::Adopt => !intent.actions.is_empty() && intent.actions.iter().all(adopts),
+    };
+    if !fits {
+        return Err(refused(ControlError("an adoption claims, and nothing else does")));
+    }
     // What a recovery plan would refuse must not become part of an operation that may need one.
     if is_credential_like(&intent.actor) {
         return Err(StateError::invalid("the name of the actor looks like a credential")
@@ -106,6 +115,21 @@ pub fn commit(snapshot: Snapshot, state: Option<OwnershipState>, completed_at: T
     };
     let end = Event::Succeeded(Succeeded { completed_at, state_checksum, state_serial });
     step(snapshot, vec![end], state, operation_id)
+}
+
+/// Every claim of an adoption and its end in one step, so that none ever stands without the others: an adoption that was
+/// interrupted has no progress, whatever the live resources look like.
+pub fn adopt(
+    snapshot: Snapshot,
+    entries: Vec<ProgressEntry>,
+    state: OwnershipState,
+    completed_at: Timestamp,
+) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    let end =
+        Succeeded { completed_at, state_checksum: state.checked(&snapshot.state.address)?, state_serial: state.serial };
+    let events = entries.into_iter().map(Event::Progress).chain([Event::Succeeded(end)]).collect();
+    step(snapshot, events, Some(state), operation_id)
 }
 
 /// Ends a blocked operation as reviewed: both events of the recovery and the new ownership, if it changes, in one step.

@@ -143,6 +143,17 @@ pub trait StateOperation: Send {
         self.execute(step::commit(snapshot, state, completed_at)?)
     }
 
+    /// in_progress of an adoption without progress → clear, with its claims.
+    fn adopt(
+        &mut self,
+        snapshot: Snapshot,
+        entries: Vec<ProgressEntry>,
+        state: OwnershipState,
+        completed_at: Timestamp,
+    ) -> Result<Snapshot, StateError> {
+        self.execute(step::adopt(snapshot, entries, state, completed_at)?)
+    }
+
     /// A blocked operation → clear, with the reviewed ownership when it changes. What was completed is told by `resolution`
     /// ever after. E424, E411, E423, E425.
     fn finalize_recovery(

@@ -4,11 +4,13 @@
 #[allow(dead_code)]
 mod harness;
 
+mod adopt;
 mod codes;
 mod codes_rows;
 mod contract;
 mod envs;
 mod explain;
+mod import;
 mod init;
 mod licences;
 mod logging;

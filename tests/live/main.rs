@@ -5,6 +5,7 @@
 #[path = "../cli/harness.rs"]
 mod harness;
 
+mod adoption;
 mod cli;
 mod connectors;
 mod coordinator;
@@ -15,6 +16,7 @@ mod estate;
 mod external;
 mod faults;
 mod front;
+mod import;
 mod interrupted;
 mod interruption;
 mod kafka;

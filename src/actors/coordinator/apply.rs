@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::driver::{Driver, interrupted_text};
 use super::gates::Prepared;
-use super::machine::{Event, Verdict};
+use super::machine::Verdict;
 
 use crate::actors::lease::{Lost, ProgressAck};
 use crate::codes::{Code, Diagnostic, Diagnostics};
@@ -17,7 +17,7 @@ use crate::planner::Plan;
 use crate::planner::model::Verb;
 use crate::providers::ProviderFailure;
 use crate::state::control::Intent;
-use crate::state::error::{StateError, StateErrorKind};
+use crate::state::error::StateError;
 use crate::state::store::Snapshot;
 
 /// What an apply carries through its steps.
@@ -60,33 +60,6 @@ impl Apply {
     /// The block in flight is a connector deletion that did not end in proved absence.
     pub fn drifted(&self) -> bool {
         self.outcomes.iter().any(|outcome| matches!(outcome, Err(ProviderFailure::RemovalDrift)))
-    }
-
-    /// Notes why a step failed, and whether the lock hold can still be used.
-    pub fn step_failed(&mut self, error: StateError) -> Event {
-        let held = match error.kind {
-            StateErrorKind::Unavailable
-            | StateErrorKind::InvalidState
-            | StateErrorKind::Conflict
-            | StateErrorKind::LockTimeout
-            | StateErrorKind::Interrupted
-            | StateErrorKind::RecoveryRequired(_) => true,
-            StateErrorKind::LockLost | StateErrorKind::UnknownCommit | StateErrorKind::ReleaseAfterCommit => false,
-        };
-        let diagnostic = error.diagnostic();
-        match (self.begun, held) {
-            // The store speaks of its own step; here earlier steps stand.
-            (true, true) => self.errors.push(diagnostic.suggest(
-                "the operation began and did not finish: remove the cause, then read `streamt state status`; repeat nothing until then",
-            )),
-            (false, true) => self.errors.push(diagnostic),
-            // Whoever does not hold the lock any more knows nothing for sure: that comes before what a provider said.
-            (_, false) => {
-                let told = std::mem::replace(&mut self.errors, diagnostic.into());
-                self.errors.extend(told.into_vec());
-            }
-        }
-        Event::StepFailed { held }
     }
 
     /// Notes the members of a block that failed.
@@ -184,7 +157,7 @@ impl Apply {
 }
 
 /// Whether ownership was committed, as the errors tell: E426 says yes, E423 and E425 say that nobody knows.
-fn known_commit(errors: &Diagnostics) -> Option<bool> {
+pub fn known_commit(errors: &Diagnostics) -> Option<bool> {
     let any = |code| errors.iter().any(|error| error.code == code);
     match (
         any(Code::E426StateReleaseFailedAfterCommit),

@@ -10,6 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::apply::Apply;
 use super::driver::Driver;
+use super::effects::note_step_failure;
 use super::gates::{ApplyGates, Stop};
 use super::machine::Event;
 use super::observe::{ASKED_AT_ONCE, Subject, answered};
@@ -151,7 +152,8 @@ impl Driver {
         let ctx = Ctx::new(Purpose::Apply, SETTLE_BUDGET, self.reads.clone());
         let settled = answered(workers.send(ObserveManaged { ctx, names: vec![name] }).await);
         if self.lock_lost() {
-            return Some(apply.step_failed(StateError::lock_lost().operation(Some(apply.intent.operation_id))));
+            let lost = StateError::lock_lost().operation(Some(apply.intent.operation_id));
+            return Some(note_step_failure(&mut apply.errors, apply.begun, lost));
         }
         match settled {
             Ok(_) => None,

@@ -111,7 +111,7 @@ impl Driver {
         Ok(held.snapshot)
     }
 
-    async fn release(&self) -> Result<(), StateError> {
+    pub(super) async fn release(&self) -> Result<(), StateError> {
         lock_reply(self.lock.send(Release).await)?;
         self.tell(OperationEvent::Released);
         Ok(())

@@ -6,25 +6,61 @@ use std::time::{Duration, Instant};
 
 use actix::prelude::MailboxError;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::apply::Apply;
 use super::driver::{Driver, lock_reply};
 use super::machine::Event;
 use super::observe::Providers;
 use super::work::{Call, ConnectorUpdate, RegisterCall, Schedule, Work};
-use crate::codes::{Code, Diagnostic};
+use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::messages::lock::{Acked, Observe, Step, StepKind};
 use crate::messages::operation::OperationEvent;
 use crate::messages::{connect, kafka, schema_registry};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::control::{FailureCode, Intent, ProgressEntry, ProgressStatus, RecoveryRecord};
-use crate::state::error::StateError;
+use crate::state::error::{StateError, StateErrorKind};
 use crate::state::projection::{self, ManagedConnectorResourceDeletion};
 use crate::state::scalar::Timestamp;
 use crate::state::store::Snapshot;
 
 /// Bound of one mutation, waits for its postcondition included.
 const ACTION_BUDGET: Duration = Duration::from_secs(120);
+
+/// How a step ended.
+pub(super) enum Written {
+    Acked(Acked),
+    Failed(StateError),
+    /// Nothing was sent: what was to be written has no form.
+    Unformed(Diagnostic),
+}
+
+/// Notes why a step failed, and whether the lock hold can still be used. `begun`: the intent is durable.
+pub(super) fn note_step_failure(errors: &mut Diagnostics, begun: bool, error: StateError) -> Event {
+    let held = match error.kind {
+        StateErrorKind::Unavailable
+        | StateErrorKind::InvalidState
+        | StateErrorKind::Conflict
+        | StateErrorKind::LockTimeout
+        | StateErrorKind::Interrupted
+        | StateErrorKind::RecoveryRequired(_) => true,
+        StateErrorKind::LockLost | StateErrorKind::UnknownCommit | StateErrorKind::ReleaseAfterCommit => false,
+    };
+    let diagnostic = error.diagnostic();
+    match (begun, held) {
+        // The store speaks of its own step; here earlier steps stand.
+        (true, true) => errors.push(diagnostic.suggest(
+            "the operation began and did not finish: remove the cause, then read `streamt state status`; repeat nothing until then",
+        )),
+        (false, true) => errors.push(diagnostic),
+        // Whoever does not hold the lock any more knows nothing for sure: that comes before what a provider said.
+        (_, false) => {
+            let told = std::mem::replace(errors, diagnostic.into());
+            errors.extend(told.into_vec());
+        }
+    }
+    Event::StepFailed { held }
+}
 
 impl Driver {
     /// One durable step from the snapshot that the last one left; after a failed one it is read again.
@@ -33,33 +69,47 @@ impl Driver {
         apply: &mut Apply,
         kind: impl FnOnce(&Snapshot) -> Result<StepKind, Diagnostic>,
     ) -> Event {
-        let operation_id = Some(apply.intent.operation_id);
-        let expected = match apply.snapshot.take() {
-            Some(snapshot) => snapshot,
-            None => match lock_reply(self.lock.send(Observe).await) {
-                Ok(snapshot) => snapshot,
-                Err(error) => return apply.step_failed(error.operation(operation_id)),
-            },
-        };
-        let kind = match kind(&expected) {
-            Ok(kind) => kind,
-            Err(diagnostic) => {
-                apply.errors.push(diagnostic);
-                return Event::StepFailed { held: true };
-            }
-        };
-        self.seq += 1;
-        let committing = matches!(kind, StepKind::Commit { .. });
-        match self.lock.send(Step { seq: self.seq, expected, kind }).await {
-            Ok(Ok(Acked { snapshot, ack, .. })) => {
+        match self.write_step(apply.snapshot.take(), apply.intent.operation_id, kind).await {
+            Written::Acked(Acked { snapshot, ack, .. }) => {
                 apply.snapshot = Some(snapshot);
                 apply.ack = ack;
                 Event::Acked
             }
-            Ok(Err(error)) => apply.step_failed(error.operation(operation_id)),
+            Written::Failed(error) => note_step_failure(&mut apply.errors, apply.begun, error),
+            Written::Unformed(diagnostic) => {
+                apply.errors.push(diagnostic);
+                Event::StepFailed { held: true }
+            }
+        }
+    }
+
+    /// Writes a step of an operation. `from`: none when the last step failed.
+    pub(super) async fn write_step(
+        &mut self,
+        from: Option<Snapshot>,
+        operation_id: Uuid,
+        kind: impl FnOnce(&Snapshot) -> Result<StepKind, Diagnostic>,
+    ) -> Written {
+        let operation_id = Some(operation_id);
+        let expected = match from {
+            Some(snapshot) => snapshot,
+            None => match lock_reply(self.lock.send(Observe).await) {
+                Ok(snapshot) => snapshot,
+                Err(error) => return Written::Failed(error.operation(operation_id)),
+            },
+        };
+        let kind = match kind(&expected) {
+            Ok(kind) => kind,
+            Err(diagnostic) => return Written::Unformed(diagnostic),
+        };
+        self.seq += 1;
+        let committing = matches!(kind, StepKind::Commit { .. } | StepKind::Adopt { .. });
+        match self.lock.send(Step { seq: self.seq, expected, kind }).await {
+            Ok(Ok(acked)) => Written::Acked(acked),
+            Ok(Err(error)) => Written::Failed(error.operation(operation_id)),
             // The actor died with the step: a commit may stand.
-            Err(_) if committing => apply.step_failed(StateError::unknown_commit().operation(operation_id)),
-            Err(_) => apply.step_failed(StateError::lock_lost().operation(operation_id)),
+            Err(_) if committing => Written::Failed(StateError::unknown_commit().operation(operation_id)),
+            Err(_) => Written::Failed(StateError::lock_lost().operation(operation_id)),
         }
     }
 

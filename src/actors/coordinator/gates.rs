@@ -161,7 +161,7 @@ impl Driver {
     }
 
     /// Rows 12 and 13.
-    fn enter(&mut self, snapshot: &Snapshot) -> Result<(), Stop> {
+    pub(super) fn enter(&mut self, snapshot: &Snapshot) -> Result<(), Stop> {
         snapshot.ensure_clear()?;
         self.warnings.extend(self.local_state_only());
         self.proceed()
@@ -187,7 +187,7 @@ impl Driver {
     }
 
     /// Row 15: the project as it is now that nobody else can act on it.
-    async fn again(&self, before: &Arc<Compiled>, reload: Reload) -> Result<Arc<Compiled>, Stop> {
+    pub(super) async fn again(&self, before: &Arc<Compiled>, reload: Reload) -> Result<Arc<Compiled>, Stop> {
         let compiled = tokio::task::spawn_blocking(reload)
             .await
             .unwrap_or_else(|_| {

@@ -161,6 +161,10 @@ pub fn transition(state: State, event: Event, situation: Situation) -> Option<(S
         (State::Marking, Event::Acked) => release(Verdict::RecoveryRequired),
         (State::Clearing, Event::Acked) => release(Verdict::Cleared),
         (State::Committing, Event::Acked) => release(Verdict::Committed),
+        // Nothing was started, so nothing is left to decide.
+        (State::Committing, Event::StepFailed { held: true }) if situation.blocks == 0 => {
+            (State::Clearing, Effect::Clear)
+        }
 
         (
             State::Beginning | State::Completing { .. } | State::Marking | State::Clearing | State::Committing,

@@ -1,7 +1,8 @@
 //! The coordinator: one operation from the lock to the release. `machine` says what follows what, `gates` what must hold before
 //! the durable intent, `observe` what is asked of the providers, `work` what is sent to them. `driver` and `effects` walk the
-//! machine; `recover` ends an operation that was blocked. It promises that nothing is sent without a durable step before it, and that after a failure nothing more is sent at all.
+//! machine; `recover` ends an operation that was blocked, and `adopt` claims what exists. It promises that nothing is sent without a durable step before it, and that after a failure nothing more is sent at all.
 
+mod adopt;
 mod apply;
 mod connectors;
 mod driver;
@@ -11,6 +12,7 @@ mod log;
 mod machine;
 mod observe;
 mod recover;
+mod targets;
 mod work;
 
 use std::rc::Rc;
@@ -25,6 +27,7 @@ use super::lock::LockActor;
 use super::registry::Registry;
 use super::store;
 use crate::codes::Diagnostics;
+use crate::messages::adoption::{AdoptEnd, AdoptOutcome, AdoptRequest};
 use crate::messages::lock::LockLost;
 use crate::messages::operation::{
     ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, Lists, PlanOutcome, PlanRequest,
@@ -48,6 +51,14 @@ pub(crate) struct RunPlan {
 #[rtype(result = "ApplyOutcome")]
 pub(crate) struct RunApply {
     pub request: ApplyRequest,
+    pub control: Control,
+}
+
+/// Runs an adoption to its end.
+#[derive(Message)]
+#[rtype(result = "AdoptOutcome")]
+pub(crate) struct RunAdopt {
+    pub request: AdoptRequest,
     pub control: Control,
 }
 
@@ -149,6 +160,20 @@ impl Handler<RunApply> for Coordinator {
             match driver {
                 Ok(driver) => driver.apply(request).await,
                 Err(error) => ApplyOutcome::stopped(ApplyEnd::Failed(error.diagnostic().into())),
+            }
+        })
+    }
+}
+
+impl Handler<RunAdopt> for Coordinator {
+    type Result = ResponseFuture<AdoptOutcome>;
+
+    fn handle(&mut self, RunAdopt { request, control }: RunAdopt, context: &mut Self::Context) -> Self::Result {
+        let driver = self.driver(&request.compiled.project, control, context.address());
+        Box::pin(async move {
+            match driver {
+                Ok(driver) => driver.adopt(request).await,
+                Err(error) => AdoptOutcome::stopped(AdoptEnd::Failed(error.diagnostic().into())),
             }
         })
     }

@@ -9,19 +9,15 @@ use uuid::Uuid;
 use super::driver::{Driver, lock_reply};
 use super::gates::{Stop, interrupted};
 use super::machine::Event;
-use super::observe::answered;
-use crate::actors::registry::Registry;
+use super::targets::{Asker, observe};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
 use crate::messages::lock::{Acked, ResolutionOf, Step, StepKind};
-use crate::messages::operation::{OperationEvent, ProviderKind, Reload};
+use crate::messages::operation::Reload;
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
-use crate::messages::{connect, kafka, schema_registry};
 use crate::planner::Desired;
-use crate::planner::connector::ConnectorName;
 use crate::planner::observation::Observations;
-use crate::providers::kafka::ConfigRead;
-use crate::providers::{Ctx, ProviderFailure, Purpose};
+use crate::providers::{Ctx, Purpose};
 use crate::state::control::{AcceptedAs, Intent, Resolution, ResolutionRecord};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::plan_file::environment_fingerprint;
@@ -297,7 +293,7 @@ impl Driver {
     async fn ask(&self, compiled: &Compiled, asked: &Questions) -> Result<Observations, Refusal> {
         let reads = &self.reads;
         let ctx = Ctx::new(Purpose::Recover, OBSERVE_BUDGET, reads.clone());
-        match observe(compiled, &self.providers, asked, &ctx, |event| self.tell(event)).await {
+        match observe(compiled, &self.providers, asked, &ctx, Asker::Recovery, |event| self.tell(event)).await {
             Ok(observations) => {
                 self.proceed()?;
                 Ok(observations)
@@ -308,56 +304,6 @@ impl Driver {
             }
         }
     }
-}
-
-async fn observe(
-    compiled: &Compiled,
-    registry: &Registry,
-    asked: &Questions,
-    ctx: &Ctx,
-    tell: impl Fn(OperationEvent),
-) -> Result<Observations, Diagnostic> {
-    let (runtime, root) = (&compiled.project.runtime, &compiled.project.root);
-    let topics = async {
-        if asked.topics.is_empty() {
-            return Ok(Default::default());
-        }
-        let runtime = runtime.kafka.as_ref().ok_or_else(|| missing("runtime.kafka"))?;
-        tell(OperationEvent::Observing { provider: ProviderKind::Kafka, resources: asked.topics.len() });
-        let message = kafka::ObserveTopics { ctx: ctx.clone(), names: asked.topics.clone(), read: ConfigRead::Strict };
-        answered(registry.kafka(runtime, root).send(message).await).map_err(told(ProviderKind::Kafka))
-    };
-    let subjects = async {
-        if asked.subjects.is_empty() {
-            return Ok(Default::default());
-        }
-        let runtime = runtime.schema_registry.as_ref().ok_or_else(|| missing("runtime.schema_registry"))?;
-        tell(OperationEvent::Observing { provider: ProviderKind::SchemaRegistry, resources: asked.subjects.len() });
-        let message = schema_registry::ObserveSubjects { ctx: ctx.clone(), subjects: asked.subjects.clone() };
-        answered(registry.schema_registry(runtime, root).send(message).await)
-            .map_err(told(ProviderKind::SchemaRegistry))
-    };
-    let connectors = async {
-        if asked.connectors.is_empty() {
-            return Ok(Default::default());
-        }
-        let runtime = runtime.connect.as_ref().ok_or_else(|| missing("runtime.connect"))?;
-        tell(OperationEvent::Observing { provider: ProviderKind::KafkaConnect, resources: asked.connectors.len() });
-        let names = asked.connectors.iter().filter_map(|name| ConnectorName::new(name)).collect();
-        let message = connect::ObserveManaged { ctx: ctx.clone(), names };
-        answered(registry.connect(runtime, root).send(message).await).map_err(told(ProviderKind::KafkaConnect))
-    };
-    let (topics, subjects, connectors) = tokio::try_join!(topics, subjects, connectors)?;
-    Ok(Observations { topics, subjects, connectors, ..Observations::default() })
-}
-
-fn told(kind: ProviderKind) -> impl FnOnce(ProviderFailure) -> Diagnostic {
-    move |failure| failure.diagnostic(&format!("{}: reading the targets of the blocked operation", kind.as_str()))
-}
-
-fn missing(block: &str) -> Diagnostic {
-    Diagnostic::new(Code::E208MissingConfig, format!("the blocked operation needs `{block}`, which is not set"))
-        .suggest("restore the configuration that the operation ran with")
 }
 
 fn basis(compiled: &Compiled) -> Result<Basis, Diagnostic> {

@@ -175,6 +175,7 @@ pub fn write(operation: &mut dyn Operation, expected: Snapshot, kind: StepKind) 
         StepKind::RecoveryRequired(record) => step::mark_recovery_required(expected, record)?,
         StepKind::ClearBeforeMutation { cleared_at } => step::clear_before_mutation(expected, cleared_at)?,
         StepKind::Commit { state, completed_at } => step::commit(expected, state, completed_at)?,
+        StepKind::Adopt { entries, state, completed_at } => step::adopt(expected, entries, state, completed_at)?,
         StepKind::FinalizeRecovery { intent, state } => step::finalize_recovery(expected, intent, state)?,
     };
     let commits = step.commits;

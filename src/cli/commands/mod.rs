@@ -1,5 +1,7 @@
 //! The commands.
 
+pub mod adopt;
+pub mod adoption_view;
 pub mod apply;
 pub mod build;
 pub mod compile;
@@ -9,6 +11,7 @@ pub mod diff;
 pub mod docs_schema;
 pub mod envs;
 pub mod explain;
+pub mod import;
 pub mod init;
 pub mod lineage;
 mod lineage_columns;

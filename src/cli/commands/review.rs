@@ -11,16 +11,18 @@ use crate::cli::outcome::{CmdResult, Outcome};
 use crate::cli::plan_view::{View, render};
 use crate::planner::model::Action;
 use crate::planner::payload::PlanPayload;
+use crate::state::adoption;
 use crate::state::control::Resolution;
 use crate::state::plan_file;
 use crate::state::recovery_plan;
 
+use super::adoption_view;
 use super::state_recovery::{target_line, targets};
 
 /// Verify and show a saved plan
 #[derive(Debug, Args)]
 pub struct ReviewArgs {
-    /// The file that `plan --out` or `state recovery-plan --out` wrote
+    /// The file that `plan --out`, `state recovery-plan --out` or `adopt --save-selection` wrote
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
@@ -42,8 +44,10 @@ struct ReviewData<'a> {
 
 pub fn run(context: &Context, args: &ReviewArgs) -> CmdResult {
     let path = context.directory.join(&args.file);
-    if plan_file::kind(&path)?.as_deref() == Some(recovery_plan::KIND) {
-        return recovery(&path);
+    match plan_file::kind(&path)?.as_deref() {
+        Some(recovery_plan::KIND) => return recovery(&path),
+        Some(adoption::KIND) => return selection(&path),
+        Some(_) | None => {}
     }
     let reviewed = plan_file::read(&path)?;
     let data = ReviewData {
@@ -88,6 +92,26 @@ pub fn run(context: &Context, args: &ReviewArgs) -> CmdResult {
         next: None,
     };
     text.append(render(view));
+    Ok(Outcome::new(&data, text))
+}
+
+/// What a selection would claim, and the token that confirms it.
+fn selection(path: &Path) -> CmdResult {
+    let selection = adoption::read(path)?;
+    let data = serde_json::json!({
+        "kind": adoption::KIND, "format_version": adoption::FORMAT, "created_at": null,
+        "checksum": selection.checksum, "valid": true, "project": selection.project,
+        "environment": selection.environment, "offline": false, "authorizes_apply": false, "actions": [], "plan": null,
+        "environment_fingerprint": selection.environment_fingerprint,
+        "manifest_checksum": selection.manifest_checksum, "state": selection.state,
+        "resources": selection.resources, "confirm_token": selection.token(),
+    });
+    let mut text = Doc::new();
+    text.heading("Adoption selection, format 1, checksum verified");
+    text.append(adoption_view::selection(&selection));
+    text.blank();
+    text.pairs(0, [("token", selection.token())]);
+    text.line("Compare each resource with what saving the selection showed. An adoption changes ownership only, never a provider.");
     Ok(Outcome::new(&data, text))
 }
 

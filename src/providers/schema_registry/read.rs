@@ -71,7 +71,8 @@ impl RegistryClient {
         })
     }
 
-    async fn latest(&self, ctx: &Ctx, subject: &str) -> Result<Option<RegisteredSchema>, ProviderFailure> {
+    /// The latest version; none when the subject does not exist.
+    pub async fn latest(&self, ctx: &Ctx, subject: &str) -> Result<Option<RegisteredSchema>, ProviderFailure> {
         let path = ["subjects", subject, "versions", "latest"];
         let answer = self.http.read(ctx, &Request::get(&path)).await?;
         self.found(&answer)?.map(|body| wire::version(subject, &body)).transpose()

@@ -6,4 +6,4 @@ mod gates;
 mod life;
 mod older;
 mod recovery;
-mod yard;
+pub mod yard;
