@@ -77,6 +77,19 @@ fn a_commit_without_an_answer_is_resolved_by_another_session() {
     });
 }
 
+/// I7: a COMMIT that is lost on a silent link might still arrive as long as its server process runs.
+#[test]
+fn a_step_is_told_as_not_happened_only_when_its_server_process_is_gone() {
+    on_each_major(|admin| {
+        let site = Site::new(admin, 1);
+        let met = site.db.rule(nth(2, commit), Fault::Silence);
+        let run = site.apply().exits(1);
+        assert_eq!((met.count(), site.holders()), (1, 0), "{}", run.stdout);
+        assert_eq!(code(&run), "E423_STATE_LOCK_LOST", "{}", run.stdout);
+        assert_eq!((site.stands(), site.changes().len()), (("in_progress".to_owned(), 0), 0));
+    });
+}
+
 /// I8: a server that cannot be reached any more proves nothing.
 #[test]
 fn a_commit_whose_outcome_nobody_can_see_is_unknown() {
