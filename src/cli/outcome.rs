@@ -17,6 +17,8 @@ pub mod exit {
     pub const CHANGES: u8 = 2;
     /// `--detailed-exitcode`: changes or requirements are present and `apply` is blocked.
     pub const BLOCKED: u8 = 3;
+    /// `--detailed-exitcode`: changes are present, and all of them put back what somebody else changed.
+    pub const DRIFT: u8 = 4;
     pub const SIGINT: u8 = 130;
     pub const SIGTERM: u8 = 143;
 }

@@ -7,16 +7,17 @@ use serde_json::Map;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::DesiredResource;
 use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
-use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
+use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
 use crate::project::model::OwnershipMode;
 
+use super::cause::{self, Cause};
 use super::connector::{
-    BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, Outcome, ResolvedConnectorRemoval,
-    default_binding, judge, resolve_removals,
+    BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, ManagedConnectorObservation, Outcome,
+    ResolvedConnectorRemoval, default_binding, judge, resolve_removals,
 };
 use super::model::{Change, Diff, OwnershipRequirement, Plan, RemovalCandidate, Verb};
 use super::observation::{Observations, SchemaObservation, TopicObservation};
-use super::ownership::{Claim, decide, explain};
+use super::ownership::{Claim, backend, decide, explain};
 use super::risk::{RiskSummary, risks};
 use super::schema::{SchemaDiff, in_dependency_order, pending_versions, unresolved_references};
 use super::topic::TopicDiff;
@@ -121,7 +122,7 @@ impl<'a> Builder<'a> {
             Diff::ConnectorRemoval(_) => (true, None, Map::new()),
         };
         let record = self.state().and_then(|state| state.resources.get(&id));
-        let backend = self.backend(resource.kind);
+        let backend = backend(resource.kind, self.connect.as_ref());
         let other = match resource.kind {
             Kind::Connector => self.claims.other(&backend, &resource.physical_name, &id),
             Kind::Schema | Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
@@ -159,13 +160,12 @@ impl<'a> Builder<'a> {
                     .suggest("reassign the replicas with the broker's tools, or declare the live factor"),
             );
         }
-        let undeclared_change = |record: &OwnershipRecord| {
-            observed_verb.is_some() && (!exists || record.artifact_checksum == resource.artifact_checksum)
-        };
+        let live = self.live_connector(resource);
+        let difference = observed_verb.map(|_| cause::of(record, &resource.artifact_checksum, owner, exists, live));
         self.changes.push(Change {
             kind: resource.kind,
             name: resource.physical_name.clone(),
-            drift: requirement.is_none() && record.is_some_and(undeclared_change),
+            difference,
             resource_id: id,
             mode: resource.mode,
             verb: observed_verb.filter(|_| requirement.is_none()),
@@ -203,19 +203,17 @@ impl<'a> Builder<'a> {
                 diff: Diff::ConnectorRemoval(Box::new(evidence)),
                 observed_verb: Some(Verb::Delete),
                 requirement: None,
-                drift: false,
+                difference: Some(Cause::Intended),
                 record: None,
             }),
         }
     }
 
-    /// Kinds that this version cannot deploy have no backend text; an external resource needs none.
-    fn backend(&self, kind: Kind) -> String {
-        match kind {
-            Kind::Topic => KAFKA_BACKEND.to_owned(),
-            Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
-            Kind::Connector => self.connect.as_ref().map(|bound| bound.as_str().to_owned()).unwrap_or_default(),
-            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => String::new(),
+    fn live_connector(&self, resource: &DesiredResource) -> Option<&'a ManagedConnectorObservation> {
+        let Evidence::Online { observations, .. } = self.input.evidence else { return None };
+        match resource.kind {
+            Kind::Connector => observations.connectors.get(&resource.physical_name),
+            Kind::Topic | Kind::Schema | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
         }
     }
 

@@ -6,6 +6,7 @@
 mod actions;
 mod blockers;
 mod build;
+pub mod cause;
 pub mod connector;
 pub mod desired;
 pub mod impact;
@@ -20,6 +21,7 @@ pub mod schema;
 pub mod selection;
 pub mod topic;
 
+pub use cause::{Cause, Causes};
 pub use desired::{Declared, Desired};
 pub use model::Plan;
 pub use needs::needed;

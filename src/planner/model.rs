@@ -12,6 +12,7 @@ use crate::ownership::model::{OwnershipRecord, ResourceId};
 use crate::ownership::runner;
 use crate::project::model::OwnershipMode;
 
+use super::cause::Cause;
 use super::connector::{ConnectorActionEvidence, ConnectorDiff, ConnectorRemovalAssessment};
 use super::impact::ImpactEntry;
 use super::payload::PlanPayload;
@@ -104,13 +105,26 @@ pub struct Change {
     pub observed_verb: Option<Verb>,
     /// Why ownership neutralised it.
     pub requirement: Option<RequirementReason>,
-    /// A record exists but the live resource differs from it through no change of the declaration, or is gone.
-    pub drift: bool,
+    /// Why the comparison found something to do; none when it found nothing.
+    pub(super) difference: Option<Cause>,
     /// The record that a successful plan leaves; none for external and neutralised resources.
     pub record: Option<OwnershipRecord>,
 }
 
 impl Change {
+    /// Why it is not as declared: none when it is, and for what is external.
+    pub fn cause(&self) -> Option<Cause> {
+        match self.requirement {
+            Some(reason) => reason.blocks().then_some(Cause::Blocked),
+            None => self.difference,
+        }
+    }
+
+    /// The live resource is not what is recorded, whether or not the declaration changed too.
+    pub fn is_drift(&self) -> bool {
+        matches!(self.cause(), Some(Cause::Drift | Cause::IntendedAndDrift))
+    }
+
     /// `topic:orders.v1`.
     pub fn label(&self) -> String {
         format!("{}:{}", self.kind, self.name)
@@ -277,6 +291,11 @@ impl Plan {
 
     pub fn has_changes(&self) -> bool {
         self.active().next().is_some()
+    }
+
+    /// There is something to do, and all of it puts back what somebody else changed.
+    pub fn is_drift_alone(&self) -> bool {
+        self.has_changes() && self.active().all(|change| change.cause() == Some(Cause::Drift))
     }
 
     /// Every requirement but the informational `external`.

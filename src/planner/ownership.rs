@@ -1,8 +1,10 @@
 //! Whether this project may write to a resource: by declaration and by its own record, never by what is live alone.
 
-use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
+use crate::compiler::artifact::Kind;
+use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
 use crate::project::model::OwnershipMode;
 
+use super::connector::BackendIdentity;
 use super::model::RequirementReason;
 
 /// What the decision rests on.
@@ -39,6 +41,17 @@ pub(super) fn decide(claim: Claim<'_>) -> Option<RequirementReason> {
                 (record.ownership != claim.mode).then_some(RequirementReason::OwnershipMismatch)
             }
         }
+    }
+}
+
+/// The backend text of a record of this kind. Kinds that this version cannot deploy have none, and an external resource needs
+/// none.
+pub(super) fn backend(kind: Kind, connect: Option<&BackendIdentity>) -> String {
+    match kind {
+        Kind::Topic => KAFKA_BACKEND.to_owned(),
+        Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
+        Kind::Connector => connect.map(|bound| bound.as_str().to_owned()).unwrap_or_default(),
+        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => String::new(),
     }
 }
 

@@ -71,7 +71,7 @@ fn what_is_owned_and_equal_is_left_alone() {
     let plan = world.plan();
     assert_eq!(verbs(&plan), [("topic:a.v1".to_owned(), None)]);
     assert!(!plan.has_changes() && plan.actions.is_empty() && plan.requirements.is_empty());
-    assert!(!plan.changes[0].drift);
+    assert!(!plan.changes[0].is_drift());
 }
 
 /// SAF-014, SAF-035, SAF-046
@@ -125,16 +125,16 @@ fn an_external_topic_is_listed_and_never_compared() {
 fn live_change_by_hand_is_drift_and_a_change_of_the_declaration_is_not() {
     let by_hand =
         World::new().with_topic(topic("a.v1", 1, &[]), Some(live_topic("a.v1", 1, &[("retention.ms", "1")]))).owned();
-    assert!(by_hand.plan().changes[0].drift);
+    assert!(by_hand.plan().changes[0].is_drift());
 
     let mut declared = World::new().with_topic(topic("a.v1", 1, &[]), Some(live_topic("a.v1", 1, &[]))).owned();
     declared.artifacts.topics[0].partitions = 4;
     let plan = declared.plan();
-    assert_eq!((plan.changes[0].verb, plan.changes[0].drift), (Some(Verb::Update), false));
+    assert_eq!((plan.changes[0].verb, plan.changes[0].is_drift()), (Some(Verb::Update), false));
 
     let gone = World::new().with_topic(topic("a.v1", 1, &[]), None).owned();
     let plan = gone.plan();
-    assert_eq!((plan.changes[0].verb, plan.changes[0].drift), (Some(Verb::Create), true));
+    assert_eq!((plan.changes[0].verb, plan.changes[0].is_drift()), (Some(Verb::Create), true));
 }
 
 /// SAF-040, SAF-041, SAF-047, SAF-065
@@ -336,7 +336,7 @@ fn another_replication_factor_is_warned_of() {
     let warnings = plan.warnings.into_vec();
     assert_eq!(warnings[0].code, Code::W146TopicReplicationDiffers);
     assert_eq!(warnings[0].message, "topic 'a.v1' has replication factor 3, declared is 1; a plan never changes it");
-    assert!(plan.changes[0].verb.is_none() && !plan.changes[0].drift);
+    assert!(plan.changes[0].verb.is_none() && !plan.changes[0].is_drift());
 }
 
 /// SAF-002, SAF-004, SAF-036, LIM-002

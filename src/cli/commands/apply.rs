@@ -59,7 +59,7 @@ pub struct ApplyArgs {
     #[arg(long)]
     dry_run: bool,
 
-    /// With --dry-run: exit 0 without changes, 2 with changes, 3 when apply is blocked
+    /// With --dry-run: exit 0 without changes, 2 with changes, 3 when apply is blocked, 4 when all changes put back drift
     #[arg(long)]
     detailed_exitcode: bool,
 }

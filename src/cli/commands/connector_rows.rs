@@ -4,10 +4,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cli::doc::{Doc, Line, Tone};
-use crate::compiler::artifact::ConnectorArtifact;
+use crate::compiler::artifact::{ConnectorArtifact, Kind};
 use crate::messages::status::ObservedConnector;
-use crate::planner::connector::ConnectorDiff;
+use crate::planner::Cause;
+use crate::planner::connector::{ConnectorDiff, ManagedConnectorObservation};
 use crate::providers::connect::RunState;
+
+use super::why::{self, Differing};
 
 #[derive(Serialize)]
 pub struct ConnectorRow {
@@ -15,6 +18,9 @@ pub struct ConnectorRow {
     pub exists: Option<bool>,
     /// The worker's word; `DEGRADED` when a task failed, `MISSING` when there is no connector, `UNKNOWN` when it was not read.
     pub status: &'static str,
+    /// Why it is not as declared, when that could be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tasks: Option<Tasks>,
     /// Key → what happened to it; never a value.
@@ -43,9 +49,18 @@ impl ConnectorRow {
             name: desired.name.clone(),
             exists: seen.map(|_| running.is_some()),
             status,
+            cause: None,
             tasks: running.map(|status| Tasks { total: status.tasks.len(), failed }),
             drifts: diff.map(|diff| diff.changes()).unwrap_or_default(),
         }
+    }
+
+    /// None when the connector is as declared, or was not read.
+    pub fn differing<'a>(&'a mut self, live: &'a ManagedConnectorObservation) -> Option<Differing<'a>> {
+        let exists = self.exists?;
+        let differs = !exists || !self.drifts.is_empty();
+        let Self { name, cause, .. } = self;
+        differs.then_some(Differing { kind: Kind::Connector, name, exists, live: Some(live), cause })
     }
 
     pub fn is_healthy(&self) -> bool {
@@ -65,7 +80,7 @@ pub fn table(doc: &mut Doc, rows: &[ConnectorRow]) {
                 failed => format!("{} ({failed} failed)", tasks.total),
             },
         );
-        vec![row.name.clone(), row.status.to_owned(), tasks]
+        vec![row.name.clone(), why::told(row.status, row.cause), tasks]
     });
     doc.blank().table(&["CONNECTOR", "STATUS", "TASKS"], cells.collect());
     for row in rows.iter().filter(|row| !row.drifts.is_empty()) {

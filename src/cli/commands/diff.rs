@@ -1,4 +1,4 @@
-//! `streamt diff`: declared topics against the live ones.
+//! `streamt diff`: declared topics and connectors against the live ones.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,14 +11,16 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{OwnerType, TopicArtifact};
-use crate::messages::status::ObserveRequest;
+use crate::compiler::artifact::{ConnectorArtifact, OwnerType, TopicArtifact};
+use crate::messages::status::{ObserveRequest, ObservedConnector};
+use crate::planner::connector::{ConnectorDiff, ConnectorName};
 use crate::planner::observation::TopicObservation;
 use crate::planner::topic::TopicDiff;
+use crate::project::model::OwnershipMode;
 
 use super::status;
 
-/// Compare the declared topics with the live ones
+/// Compare the declared topics and connectors with the live ones
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     #[command(flatten)]
@@ -42,6 +44,16 @@ enum Status {
     InSync,
 }
 
+impl Status {
+    const fn shown(self) -> (&'static str, Tone, &'static str) {
+        match self {
+            Self::NotDeployed => ("+", Tone::Create, "not deployed"),
+            Self::Drift => ("~", Tone::Update, "drift"),
+            Self::InSync => ("=", Tone::Unchanged, "in sync"),
+        }
+    }
+}
+
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Row {
@@ -51,6 +63,14 @@ enum Row {
         status: Status,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         diffs: Vec<Difference>,
+    },
+    Connector {
+        name: String,
+        connector: String,
+        status: Status,
+        /// Key and what is to happen to it; values are never shown.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        diffs: Vec<KeyDifference>,
     },
     Source {
         name: String,
@@ -68,38 +88,54 @@ struct Difference {
     actual: Value,
 }
 
+#[derive(Serialize)]
+struct KeyDifference {
+    field: String,
+    change: Value,
+}
+
 pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     let opened = project::open(context, &args.project)?;
     let (compiled, mut warnings) = project::checked(opened)?;
     let models = model_topics(&compiled);
+    let sinks = own_connectors(&compiled);
     let request = ObserveRequest {
         project: compiled.project.clone(),
         topics: models.iter().map(|topic| topic.name.clone()).collect(),
         source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
         subjects: Vec::new(),
-        connectors: Vec::new(),
+        connectors: sinks.iter().filter_map(|sink| ConnectorName::new(&sink.name)).collect(),
         consumers: false,
         counts: false,
     };
     let mut configs_read = true;
-    let (live_topics, live_sources) = match request.topics.is_empty() && request.source_topics.is_empty() {
+    let nothing = request.topics.is_empty() && request.source_topics.is_empty() && request.connectors.is_empty();
+    let (live_topics, live_sources, live_connectors) = match nothing {
         true => Default::default(),
         false => {
             let seen = live::observe(context, "diff", request)?;
             let before = warnings.clone();
-            let failed = |error| unreadable(error).warn(before.clone());
-            let topics = seen.topics.map_err(failed)?;
+            let failed = |service: &'static str| {
+                let before = before.clone();
+                move |error| unreadable(error, service).warn(before)
+            };
+            let topics = seen.topics.map_err(failed("kafka"))?;
             if !topics.configs_read {
                 warnings.push(status::configs_not_read());
             }
             configs_read = topics.configs_read;
-            (topics.topics, seen.source_topics.map_err(failed)?)
+            let sources = seen.source_topics.map_err(failed("kafka"))?;
+            (topics.topics, sources, seen.connectors.map_err(failed("kafka_connect"))?)
         }
     };
     let absent = |name: &str| TopicObservation::absent(name);
     let mut rows: Vec<Row> = (models.iter())
         .map(|topic| model_row(topic, live_topics.get(&topic.name).unwrap_or(&absent(&topic.name)), configs_read))
         .collect();
+    rows.extend(sinks.iter().map(|sink| {
+        let (status, diffs) = sink_compared(sink, live_connectors.get(&sink.name));
+        Row::Connector { name: sink.ownership.name.clone(), connector: sink.name.clone(), status, diffs }
+    }));
     rows.extend(compiled.project.sources.iter().map(|source| {
         let live = live_sources.get(&source.topic);
         Row::Source {
@@ -110,7 +146,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
         }
     }));
     let differs = rows.iter().any(|row| match row {
-        Row::Model { status, .. } => *status != Status::InSync,
+        Row::Model { status, .. } | Row::Connector { status, .. } => *status != Status::InSync,
         Row::Source { exists, .. } => !exists,
     });
     let data = DiffData { resources: rows };
@@ -119,7 +155,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
 }
 
 /// The code of a classified failure stays; any other read failure is E523.
-fn unreadable(error: Diagnostic) -> Failure {
+fn unreadable(error: Diagnostic, service: &str) -> Failure {
     let classified = matches!(
         error.code,
         Code::E404AuthFailed | Code::E405SslError | Code::E406ConnectionRefused | Code::E208MissingConfig
@@ -131,7 +167,7 @@ fn unreadable(error: Diagnostic) -> Failure {
     };
     let failure = Failure::new(error);
     match unavailable {
-        true => failure.data(&json!({ "resources": [], "warning": "kafka_unavailable" })),
+        true => failure.data(&json!({ "resources": [], "warning": format!("{service}_unavailable") })),
         false => failure,
     }
 }
@@ -163,6 +199,27 @@ fn differences(topic: &TopicArtifact, live: &TopicObservation) -> Vec<Difference
     rows
 }
 
+pub fn own_connectors(compiled: &Compiled) -> Vec<&ConnectorArtifact> {
+    let ours = |connector: &&ConnectorArtifact| connector.ownership.mode != OwnershipMode::External;
+    let mut sinks: Vec<&ConnectorArtifact> = compiled.artifacts.connectors.iter().filter(ours).collect();
+    sinks.sort_by(|a, b| a.ownership.name.cmp(&b.ownership.name));
+    sinks
+}
+
+fn sink_compared(sink: &ConnectorArtifact, seen: Option<&ObservedConnector>) -> (Status, Vec<KeyDifference>) {
+    let Some(seen) = seen.filter(|seen| seen.live.exists()) else { return (Status::NotDeployed, Vec::new()) };
+    let changes = ConnectorDiff::of(sink, &seen.live).changes();
+    let status = if changes.is_empty() { Status::InSync } else { Status::Drift };
+    let diffs = changes.into_iter().map(|(field, change)| KeyDifference { field, change: change["change"].clone() });
+    (status, diffs.collect())
+}
+
+/// `{name, status, diffs}` of one connector.
+pub fn of_connector(sink: &ConnectorArtifact, seen: Option<&ObservedConnector>) -> Value {
+    let (status, diffs) = sink_compared(sink, seen);
+    json!({ "name": sink.name, "status": status, "diffs": diffs })
+}
+
 /// `{status, diffs}` of one topic.
 pub fn of_topic(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> Value {
     let (status, diffs) = compared(topic, live, configs_read);
@@ -190,11 +247,7 @@ fn text(data: &DiffData) -> Doc {
     for row in &data.resources {
         match row {
             Row::Model { name, topic, status, diffs } => {
-                let (sign, tone, word) = match status {
-                    Status::NotDeployed => ("+", Tone::Create, "not deployed"),
-                    Status::Drift => ("~", Tone::Update, "drift"),
-                    Status::InSync => ("=", Tone::Unchanged, "in sync"),
-                };
+                let (sign, tone, word) = status.shown();
                 doc.line(Line::new().tone(tone, format!("{sign} model {name}")).plain(format!(" ({topic}): {word}")));
                 let shown = |value: &Value| match value {
                     Value::Null => "(not set)".to_owned(),
@@ -205,6 +258,18 @@ fn text(data: &DiffData) -> Doc {
                     4,
                     diffs.iter().map(|d| (d.field.clone(), format!("{} -> {}", shown(&d.actual), shown(&d.declared)))),
                 );
+            }
+            Row::Connector { name, connector, status, diffs } => {
+                let (sign, tone, word) = status.shown();
+                doc.line(
+                    Line::new().tone(tone, format!("{sign} sink {name}")).plain(format!(" ({connector}): {word}")),
+                );
+                let told = |change: &Value| match change.as_str() {
+                    Some("added") => "(not set) -> declared",
+                    Some("removed") => "set -> not declared",
+                    Some(_) | None => "another value -> declared",
+                };
+                doc.pairs(4, diffs.iter().map(|diff| (diff.field.clone(), told(&diff.change).to_owned())));
             }
             Row::Source { name, topic, exists, partitions } => {
                 let found = match (exists, partitions) {
@@ -218,7 +283,7 @@ fn text(data: &DiffData) -> Doc {
         }
     }
     if data.resources.is_empty() {
-        doc.line("No topics are declared.");
+        doc.line("No topics and no connectors are declared.");
     }
     doc
 }
@@ -229,7 +294,9 @@ mod tests {
 
     #[test]
     fn a_read_that_failed_for_no_known_reason_is_e523_and_a_known_reason_stays() {
-        let of = |code| unreadable(Diagnostic::new(code, "reading topics failed")).errors.iter().next().unwrap().code;
+        let of = |code| {
+            unreadable(Diagnostic::new(code, "reading topics failed"), "kafka").errors.iter().next().unwrap().code
+        };
         assert_eq!(of(Code::E407DeployError), Code::E523DiffObservationFailed);
         for known in [Code::E404AuthFailed, Code::E405SslError, Code::E406ConnectionRefused, Code::E208MissingConfig] {
             assert_eq!(of(known), known);

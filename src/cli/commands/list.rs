@@ -12,6 +12,7 @@ use crate::cli::project;
 use crate::codes::Location;
 use crate::compiler::ResolvedModel;
 use crate::project::Project;
+use crate::project::model::connector_class;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum ResourceType {
@@ -19,6 +20,7 @@ enum ResourceType {
     Models,
     Tests,
     Exposures,
+    Connectors,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -28,7 +30,7 @@ enum SortBy {
     Upstream,
 }
 
-/// List sources, models, tests or exposures
+/// List sources, models, tests, exposures or connectors
 #[derive(Debug, Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -75,6 +77,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CmdResult {
         ResourceType::Models => models(project, tag, args.sort_by),
         ResourceType::Tests => tests(project),
         ResourceType::Exposures => exposures(project),
+        ResourceType::Connectors => connectors(project),
     };
     let data = ListData { resource_type: name, count: items.len(), items };
     let mut text = Doc::new();
@@ -91,6 +94,7 @@ fn summary(project: &Project) -> Outcome {
         ("models", project.models.len()),
         ("tests", project.tests.len()),
         ("exposures", project.exposures.len()),
+        ("connectors", connectors(project).2.len()),
     ];
     let map: serde_json::Map<String, Value> =
         counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))).collect();
@@ -195,4 +199,33 @@ fn exposures(project: &Project) -> Listing {
         })
         .collect();
     ("exposures", &["EXPOSURE", "TYPE", "OWNER"], items, rows)
+}
+
+/// The connectors of sinks, then those that are declared to be removed.
+fn connectors(project: &Project) -> Listing {
+    let default = project.runtime.connect.as_ref().and_then(|connect| connect.default.as_deref());
+    let mut list: Vec<_> = project.models.iter().filter_map(|model| Some((model, model.sink.as_ref()?))).collect();
+    list.sort_by(|a, b| a.0.name.cmp(&b.0.name));
+    let mut items = Vec::new();
+    let mut rows = Vec::new();
+    for (model, sink) in list {
+        let (class, mode) = (connector_class(&sink.connector), model.ownership.mode.as_str());
+        let cluster = model.connect_cluster.as_deref().or(default);
+        items.push(json!({
+            "name": model.name, "model": model.name, "class": class, "connection": sink.connection, "cluster": cluster,
+            "declared": "sink", "ownership": mode, "location": place(model.origin.at("sink")),
+        }));
+        let cluster = cluster.unwrap_or("-").to_owned();
+        rows.push(vec![model.name.clone(), "sink".to_owned(), cluster, class.to_owned(), mode.to_owned()]);
+    }
+    for removal in &project.connector_removals {
+        items.push(json!({
+            "name": removal.name, "model": removal.logical_owner, "class": null, "connection": null,
+            "cluster": removal.cluster, "declared": "removal", "ownership": null,
+            "location": place(removal.origin.location()),
+        }));
+        let none = || "-".to_owned();
+        rows.push(vec![removal.name.clone(), "removal".to_owned(), removal.cluster.clone(), none(), none()]);
+    }
+    ("connectors", &["CONNECTOR", "DECLARED", "CLUSTER", "CLASS", "OWNERSHIP"], items, rows)
 }

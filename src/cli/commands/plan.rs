@@ -23,10 +23,10 @@ use crate::compiler::artifact::Kind;
 use crate::compiler::environment_fingerprint;
 use crate::messages::operation::{PlanRequest, SavedPlan};
 use crate::planner::connector::ConnectorRemovalAssessment;
-use crate::planner::model::{OwnershipRequirement, SafetyBlocker, Verb};
+use crate::planner::model::{Change, OwnershipRequirement, SafetyBlocker, Verb};
 use crate::planner::payload::{PlanPayload, Summary};
 use crate::planner::risk::{ChangeRisk, RiskSummary};
-use crate::planner::{Desired, Evidence, Plan, PlanInput};
+use crate::planner::{Cause, Desired, Evidence, Plan, PlanInput};
 use crate::state::plan_file::{self, Origin, ReviewedPlan};
 use crate::state::scalar::Timestamp;
 
@@ -44,7 +44,7 @@ pub struct PlanArgs {
     #[arg(long)]
     offline: bool,
 
-    /// Exit 0 without changes, 2 with changes, 3 when apply is blocked
+    /// Exit 0 without changes, 2 with changes, 3 when apply is blocked, 4 when all changes put back drift
     #[arg(long)]
     detailed_exitcode: bool,
 
@@ -60,6 +60,8 @@ struct PlanData<'a> {
     creates: usize,
     updates: usize,
     deletes: usize,
+    /// Changes that put back, wholly or in part, what somebody else changed.
+    drifts: usize,
     has_changes: bool,
     is_apply_blocked: bool,
     risk_summary: &'a RiskSummary,
@@ -83,6 +85,8 @@ pub struct ChangeRow<'a> {
     kind: Kind,
     name: &'a str,
     action: Verb,
+    /// Why: the declaration, somebody else, or both; or that it is blocked.
+    cause: Option<Cause>,
     changes: &'a Map<String, Value>,
 }
 
@@ -137,10 +141,12 @@ fn merged(first: &Diagnostics, second: Diagnostics) -> Diagnostics {
     all
 }
 
-/// 0 no changes, 2 changes, 3 blocked.
+/// 0 no changes, 2 changes, 3 blocked, 4 nothing but drift.
 pub fn detailed_exit(plan: &Plan) -> u8 {
     if plan.is_apply_blocked() {
         exit::BLOCKED
+    } else if plan.is_drift_alone() {
+        exit::DRIFT
     } else if plan.has_changes() {
         exit::CHANGES
     } else {
@@ -208,6 +214,7 @@ fn outcome(compiled: &Compiled, made: &Made, payload: &PlanPayload, offline: boo
         creates: payload.summary.creates,
         updates: payload.summary.updates,
         deletes: payload.summary.deletes,
+        drifts: made.plan.active().filter(|change| change.is_drift()).count(),
         has_changes: payload.summary.has_changes,
         is_apply_blocked: payload.summary.is_apply_blocked,
         risk_summary: &payload.risk_summary,
@@ -239,15 +246,28 @@ fn outcome(compiled: &Compiled, made: &Made, payload: &PlanPayload, offline: boo
 pub fn change_rows(plan: &Plan) -> Vec<ChangeRow<'_>> {
     let mut active: Vec<_> = plan.active().filter_map(|change| Some((change, change.verb?))).collect();
     active.sort_by_key(|(change, _)| change.kind);
+    let stopped = |change: &Change| {
+        plan.blockers.iter().any(|blocker| blocker.kind == change.kind && blocker.resource == change.name)
+    };
     (active.into_iter())
-        .map(|(change, action)| ChangeRow { kind: change.kind, name: &change.name, action, changes: &change.changes })
+        .map(|(change, action)| ChangeRow {
+            kind: change.kind,
+            name: &change.name,
+            action,
+            cause: if stopped(change) { Some(Cause::Blocked) } else { change.cause() },
+            changes: &change.changes,
+        })
         .collect()
 }
 
 /// A plan as text, with what only a fresh plan knows.
 pub fn view(plan: &Plan, payload: &PlanPayload, offline: bool, next: Option<&str>) -> crate::cli::doc::Doc {
-    let drifted: Vec<(Kind, String)> =
-        plan.changes.iter().filter(|change| change.drift).map(|change| (change.kind, change.name.clone())).collect();
+    let drifted: Vec<(Kind, String)> = plan
+        .changes
+        .iter()
+        .filter(|change| change.is_drift())
+        .map(|change| (change.kind, change.name.clone()))
+        .collect();
     let gone: Vec<String> = plan.removal_candidates.iter().map(|candidate| candidate.resource_id.to_string()).collect();
     render(View { plan: payload, offline, drifted: &drifted, no_longer_declared: &gone, next })
 }

@@ -16,9 +16,10 @@ use crate::codes::{Code, Diagnostic};
 use crate::compiler::artifact::{OwnerType, TopicArtifact};
 use crate::compiler::{ResolvedModel, compile};
 use crate::messages::status::ObserveRequest;
+use crate::planner::connector::ConnectorName;
 use crate::planner::observation::TopicObservation;
 use crate::project::Project;
-use crate::project::model::{Exposure, Model, Reference, Source, Test};
+use crate::project::model::{Exposure, Model, Reference, Source, Test, connector_class};
 
 use super::diff;
 
@@ -44,7 +45,7 @@ pub struct ShowArgs {
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Also compare it with the live topic (source, model)
+    /// Also compare it with the live topic and connector (source, model)
     #[arg(long)]
     pub diff: bool,
 
@@ -123,15 +124,29 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
     let compiled = compile(project.clone())?;
     let own =
         |topic: &&TopicArtifact| topic.ownership.owner_type == OwnerType::Model && topic.ownership.name == args.name;
-    let Some(topic) = compiled.artifacts.topics.iter().find(own) else {
+    let topic = compiled.artifacts.topics.iter().find(own);
+    let sink = diff::own_connectors(&compiled).into_iter().find(|sink| sink.ownership.name == args.name);
+    request.topics.extend(topic.map(|topic| topic.name.clone()));
+    request.connectors.extend(sink.and_then(|sink| ConnectorName::new(&sink.name)));
+    if request.topics.is_empty() && request.connectors.is_empty() {
         return Ok(Ok(json!({ "status": "no_topic", "diffs": [] })));
+    }
+    let seen = live::observe(context, "show", request)?;
+    let (topics, connectors) = match (seen.topics, seen.connectors) {
+        (Ok(topics), Ok(connectors)) => (topics, connectors),
+        (Err(error), _) | (Ok(_), Err(error)) => return Ok(Err(error)),
     };
-    request.topics.push(topic.name.clone());
-    let seen = live::observe(context, "show", request)?.topics;
-    Ok(seen.map(|found| {
-        let absent = TopicObservation::absent(topic.name.clone());
-        diff::of_topic(topic, found.topics.get(&topic.name).unwrap_or(&absent), found.configs_read)
-    }))
+    let mut found = match topic {
+        None => json!({ "status": "no_topic", "diffs": [] }),
+        Some(topic) => {
+            let absent = TopicObservation::absent(topic.name.clone());
+            diff::of_topic(topic, topics.topics.get(&topic.name).unwrap_or(&absent), topics.configs_read)
+        }
+    };
+    if let Some(sink) = sink {
+        found["connector"] = diff::of_connector(sink, connectors.get(&sink.name));
+    }
+    Ok(Ok(found))
 }
 
 fn find<'a, T>(list: &'a [T], name: &str, own: fn(&T) -> &str, code: Code, noun: &str) -> Result<&'a T, Failure> {
@@ -229,6 +244,16 @@ fn describe_model(model: &Model, resolved: Option<&ResolvedModel>, graph: &Graph
             "topic",
             json!({
                 "name": model.topic_name(), "partitions": topic.partitions, "replication_factor": topic.replication_factor,
+            }),
+        );
+    }
+    if let Some(sink) = &model.sink {
+        let keys: Vec<&String> = sink.config.keys().collect();
+        set(
+            "connector",
+            json!({
+                "name": model.name, "class": connector_class(&sink.connector), "connection": sink.connection,
+                "config_keys": keys,
             }),
         );
     }

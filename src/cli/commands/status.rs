@@ -16,12 +16,16 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::{ConnectorArtifact, Kind, SchemaArtifact, TopicArtifact};
 use crate::messages::status::{ObserveRequest, Observed};
+use crate::planner::Cause;
 use crate::planner::connector::ConnectorName;
-use crate::planner::observation::{ConsumerEvidence, EvidenceStatus, SchemaObservation, TopicObservation};
+use crate::planner::observation::{EvidenceStatus, SchemaObservation, TopicObservation};
 use crate::planner::topic::TopicDiff;
 use crate::project::model::OwnershipMode;
+use crate::state::control::{OperationStatus, Status};
 
 use super::connector_rows::{self, ConnectorRow};
+use super::group_rows::{self, GroupRow};
+use super::why;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Format {
@@ -73,6 +77,9 @@ struct StatusData {
     connectors: Vec<ConnectorRow>,
     gateway_rules: Vec<Value>,
     observation_scope: &'static str,
+    /// The operation of this environment, when it had to be read to tell causes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation_status: Option<OperationStatus>,
     external_resources: Vec<ExternalRow>,
     source_topics: Vec<SourceRow>,
     /// With `--consumer-groups`; null when they could not be read.
@@ -89,6 +96,9 @@ struct SchemaRow {
     exists: Option<bool>,
     version: Option<u32>,
     schema_type: Option<&'static str>,
+    /// Why it is not as declared, when that could be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -107,6 +117,8 @@ struct TopicRow {
     partitions: Option<u32>,
     replication_factor: Option<u16>,
     status: TopicStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
     /// With `--lag`; null when it could not be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     message_count: Option<Option<u64>>,
@@ -135,27 +147,6 @@ struct ExternalRow {
     kind: Kind,
     name: String,
     observation: &'static str,
-}
-
-#[derive(Serialize)]
-struct GroupRow {
-    group_id: String,
-    topics: Vec<GroupTopic>,
-}
-
-#[derive(Serialize)]
-struct GroupTopic {
-    topic: String,
-    total_lag: u64,
-    partitions: Vec<GroupPartition>,
-}
-
-#[derive(Serialize)]
-struct GroupPartition {
-    partition: i32,
-    current_offset: i64,
-    end_offset: Option<i64>,
-    lag: Option<u64>,
 }
 
 /// What the filter keeps of the declarations.
@@ -321,6 +312,25 @@ fn assemble(
     let mut connectors: Vec<ConnectorRow> = (scope.connectors.iter())
         .map(|sink| ConnectorRow::of(sink, live_connectors.as_ref().and_then(|live| live.get(&sink.name))))
         .collect();
+    let mut differing: Vec<why::Differing<'_>> = Vec::new();
+    differing.extend(schemas.iter_mut().filter(|row| row.exists == Some(false)).map(|row| why::Differing {
+        kind: Kind::Schema,
+        name: &row.subject,
+        exists: false,
+        live: None,
+        cause: &mut row.cause,
+    }));
+    differing.extend(
+        topics.iter_mut().filter(|row| matches!(row.status, TopicStatus::Missing | TopicStatus::Drift)).map(|row| {
+            let exists = row.status == TopicStatus::Drift;
+            why::Differing { kind: Kind::Topic, name: &row.name, exists, live: None, cause: &mut row.cause }
+        }),
+    );
+    differing.extend(connectors.iter_mut().filter_map(|row| {
+        let live = live_connectors.as_ref().and_then(|live| live.get(&row.name)).map(|seen| &seen.live)?;
+        row.differing(live)
+    }));
+    let operation = why::explain(compiled, differing, warnings);
     let observed =
         |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =
@@ -352,9 +362,10 @@ fn assemble(
         connectors,
         gateway_rules: Vec::new(),
         observation_scope: if args.include_external { "managed_and_external" } else { "managed" },
+        operation_status: operation,
         external_resources: external,
         source_topics: sources,
-        consumer_groups: args.consumer_groups.then(|| consumers.as_ref().map(group_rows)),
+        consumer_groups: args.consumer_groups.then(|| consumers.as_ref().map(group_rows::rows)),
         groups_complete: consumers.as_ref().is_some_and(|evidence| evidence.status == EvidenceStatus::Verified),
     };
     (data, errors, healthy)
@@ -374,6 +385,7 @@ fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>, configs_rea
             Some(_) if drifts.is_empty() => TopicStatus::Ok,
             Some(_) => TopicStatus::Drift,
         },
+        cause: None,
         message_count: None,
         drifts,
     }
@@ -407,6 +419,7 @@ fn schema_row(schema: &SchemaArtifact, live: Option<&SchemaObservation>) -> Sche
         exists: live.map(|live| live.exists),
         version: live.and_then(|live| live.version),
         schema_type: live.and_then(|live| live.schema_type).map(|schema_type| schema_type.as_str()),
+        cause: None,
     }
 }
 
@@ -418,27 +431,6 @@ fn source_row(name: &str, topic: &str, live: Option<&TopicObservation>) -> Sourc
         partitions: live.and_then(|live| live.partitions),
         observation: if live.is_some() { "verified" } else { "not_requested" },
     }
-}
-
-fn group_rows(evidence: &ConsumerEvidence) -> Vec<GroupRow> {
-    let mut rows: Vec<GroupRow> = Vec::new();
-    for (topic, groups) in &evidence.groups {
-        for group in groups {
-            let partitions = group.partitions.iter().map(|at| GroupPartition {
-                partition: at.partition,
-                current_offset: at.committed,
-                end_offset: at.end,
-                lag: at.lag(),
-            });
-            let entry = GroupTopic { topic: topic.clone(), total_lag: group.lag, partitions: partitions.collect() };
-            match rows.iter_mut().find(|row| row.group_id == group.group_id) {
-                Some(row) => row.topics.push(entry),
-                None => rows.push(GroupRow { group_id: group.group_id.clone(), topics: vec![entry] }),
-            }
-        }
-    }
-    rows.sort_by(|a, b| a.group_id.cmp(&b.group_id));
-    rows
 }
 
 fn number<T: ToString>(value: Option<T>) -> String {
@@ -465,7 +457,8 @@ fn text(data: &StatusData) -> Doc {
             (data.schemas.iter())
                 .map(|row| {
                     let kind = row.schema_type.unwrap_or("-").to_owned();
-                    vec![row.subject.clone(), existence(row.exists).to_owned(), number(row.version), kind]
+                    let status = why::told(existence(row.exists), row.cause);
+                    vec![row.subject.clone(), status, number(row.version), kind]
                 })
                 .collect(),
         );
@@ -478,7 +471,7 @@ fn text(data: &StatusData) -> Doc {
             &header,
             (data.topics.iter())
                 .map(|row| {
-                    let status = outcome::json(&row.status).as_str().unwrap_or_default().to_owned();
+                    let status = why::told(outcome::json(&row.status).as_str().unwrap_or_default(), row.cause);
                     let mut cells =
                         vec![row.name.clone(), status, number(row.partitions), number(row.replication_factor)];
                     cells.extend(row.message_count.map(number));
@@ -503,6 +496,11 @@ fn text(data: &StatusData) -> Doc {
         }
     }
     connector_rows::table(&mut doc, &data.connectors);
+    if data.operation_status.as_ref().is_some_and(|operation| operation.status != Status::Clear) {
+        doc.blank().line(
+            Line::new().tone(Tone::Warning, "An operation is unfinished: `streamt state status` tells how to go on."),
+        );
+    }
     if data.observation_scope == "managed_and_external" && !data.source_topics.is_empty() {
         doc.blank().table(
             &["SOURCE", "TOPIC", "STATUS", "PARTITIONS"],
@@ -516,26 +514,6 @@ fn text(data: &StatusData) -> Doc {
     if data.groups_complete && data.consumer_groups.iter().flatten().all(Vec::is_empty) {
         doc.blank().line("No consumer group has committed offsets on these topics.");
     }
-    for group in data.consumer_groups.iter().flatten().flatten() {
-        doc.blank().heading(format!("Consumer group {}", group.group_id));
-        let mut rows = Vec::new();
-        for topic in &group.topics {
-            for at in &topic.partitions {
-                let offset = at.current_offset.to_string();
-                rows.push(vec![
-                    topic.topic.clone(),
-                    at.partition.to_string(),
-                    offset,
-                    number(at.end_offset),
-                    number(at.lag),
-                ]);
-            }
-            if topic.partitions.len() > 1 {
-                let total = topic.total_lag.to_string();
-                rows.push(vec![topic.topic.clone(), "all".to_owned(), "-".to_owned(), "-".to_owned(), total]);
-            }
-        }
-        doc.table(&["TOPIC", "PARTITION", "OFFSET", "END", "LAG"], rows);
-    }
+    group_rows::tables(&mut doc, data.consumer_groups.iter().flatten().flatten());
     doc
 }

@@ -45,6 +45,10 @@ pub fn render(view: View<'_>) -> Doc {
     if !plan.summary.has_changes {
         doc.line("No changes detected.");
     }
+    if !drifted.is_empty() {
+        let subject = if drifted.len() == 1 { "1 of these was" } else { &format!("{} of these were", drifted.len()) };
+        doc.line(format!("{subject} changed outside this project [drift]; applying puts it back."));
+    }
     risks(&mut doc, plan);
     requirements(&mut doc, plan);
     removals(&mut doc, plan);

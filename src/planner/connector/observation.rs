@@ -124,6 +124,12 @@ impl ManagedConnectorObservation {
         let written = serde_json::to_value(&rebuilt).map_err(|_| NotRebuilt::Form)?;
         artifact::read(written, project).map_err(|_| NotRebuilt::Form)
     }
+
+    /// The checksum of that artifact under an ownership.
+    pub fn checksum_as(&self, owner: &Ownership) -> Option<Checksum> {
+        let artifact = self.rebuild(&owner.project, &owner.name).ok()?;
+        Checksum::of(&ConnectorArtifact { ownership: owner.clone(), ..artifact }).ok()
+    }
 }
 
 fn fingerprint(

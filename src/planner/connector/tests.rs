@@ -64,7 +64,7 @@ fn a_connector_is_created_updated_or_left_alone() {
     );
     let world = World::new().with_connector(sink(), Some(seen)).owned();
     let plan = world.plan();
-    assert_eq!((plan.updates(), plan.changes[0].drift), (1, true));
+    assert_eq!((plan.updates(), plan.changes[0].is_drift()), (1, true));
     assert_eq!(plan.risks[0].assessment, Assessment::Risky);
     assert_eq!(plan.risks[0].risk_flags, [RiskFlag::Destructive].into(), "a key disappears");
     let shown = serde_json::to_string(&plan.payload()).unwrap();

@@ -93,14 +93,11 @@ pub(super) fn compare(desired: &ConnectorArtifact, live: &ManagedConnectorObserv
         form["config"] = json!(config);
     }
     let diff = ConnectorDiff::of(desired, live);
-    let owner = &desired.ownership;
-    let rebuilt = live.rebuild(&owner.project, &owner.name).ok();
-    let rebuilt = rebuilt.map(|artifact| ConnectorArtifact { ownership: owner.clone(), ..artifact });
     Compared {
         exists: live.exists(),
         fingerprint: Checksum::of(&form).ok(),
         is_candidate: live.exists() && diff.keys.is_empty(),
-        rebuilt: rebuilt.and_then(|artifact| Checksum::of(&artifact).ok()).into_iter().collect(),
+        rebuilt: live.checksum_as(&desired.ownership).into_iter().collect(),
         differences: diff.changes(),
     }
 }

@@ -6,4 +6,5 @@ mod gates;
 mod life;
 mod older;
 mod recovery;
+mod told;
 pub mod yard;

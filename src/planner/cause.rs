@@ -1,0 +1,179 @@
+//! Why a resource is not as it is declared: the declaration changed, somebody else changed the resource, or it is not ours to
+//! change.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::compiler::DesiredResource;
+use crate::compiler::artifact::{Kind, Ownership};
+use crate::compiler::canonical::Checksum;
+use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
+
+use super::Desired;
+use super::connector::{ConnectorClaims, ManagedConnectorObservation, default_binding};
+use super::ownership::{Claim, backend, decide};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The declaration asks for something else than what is recorded.
+    Intended,
+    /// The live resource is not what is recorded, through no change of the declaration.
+    Drift,
+    /// Both: the declaration changed, and the live resource is not what is recorded either.
+    IntendedAndDrift,
+    /// Ownership, or a rule of safety, does not let it be changed.
+    Blocked,
+}
+
+impl Cause {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Intended => "intended",
+            Self::Drift => "drift",
+            Self::IntendedAndDrift => "intended_and_drift",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+/// What a resource that differs from its declaration says beside its record. `live` is there for a connector: the one kind
+/// whose live form can be compared with its record whatever is declared now.
+pub(super) fn of(
+    record: Option<&OwnershipRecord>,
+    wanted: &Checksum,
+    owner: Option<&Ownership>,
+    exists: bool,
+    live: Option<&ManagedConnectorObservation>,
+) -> Cause {
+    let Some(record) = record else { return Cause::Intended };
+    let intended = record.artifact_checksum != *wanted;
+    let touched = live.is_some_and(|live| {
+        let rebuilt = owner.and_then(|owner| live.checksum_as(owner));
+        live.exists() && rebuilt.as_ref() != Some(&record.artifact_checksum)
+    });
+    let drift = !exists || !intended || touched;
+    match (intended, drift) {
+        (true, true) => Cause::IntendedAndDrift,
+        (true, false) => Cause::Intended,
+        (false, _) => Cause::Drift,
+    }
+}
+
+/// Answers for single resources, without a plan.
+pub struct Causes<'a> {
+    desired: &'a Desired<'a>,
+    state: &'a OwnershipState,
+    owners: BTreeMap<(Kind, &'a str), &'a Ownership>,
+    claims: ConnectorClaims<'a>,
+}
+
+impl<'a> Causes<'a> {
+    pub fn of(desired: &'a Desired<'a>, state: &'a OwnershipState) -> Self {
+        Self { desired, state, owners: desired.owners(), claims: ConnectorClaims::of(state) }
+    }
+
+    /// Why the resource of this physical name differs from its declaration; None for what is external or not declared.
+    pub fn why(
+        &self,
+        kind: Kind,
+        name: &str,
+        exists: bool,
+        live: Option<&ManagedConnectorObservation>,
+    ) -> Option<Cause> {
+        let own = |resource: &&DesiredResource| resource.kind == kind && resource.physical_name == name;
+        let resource = self.desired.resources.iter().find(own)?;
+        let id = ResourceId::new(self.desired.project, self.desired.environment, kind, &resource.logical_name)?;
+        let owner = self.owners.get(&(kind, name)).copied();
+        let bound = default_binding(self.desired.connect).ok().map(|binding| binding.identity());
+        let backend = backend(kind, bound.as_ref());
+        let record = self.state.resources.get(&id);
+        let claim = Claim {
+            mode: resource.mode,
+            owner_is_ours: owner.is_some_and(|o| o.project == self.desired.project && o.mode == resource.mode),
+            physical_name: name,
+            backend: &backend,
+            exists,
+            record,
+            other: match kind {
+                Kind::Connector => self.claims.other(&backend, name, &id),
+                Kind::Schema | Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
+            },
+        };
+        match decide(claim) {
+            Some(reason) => reason.blocks().then_some(Cause::Blocked),
+            None => Some(of(record, &resource.artifact_checksum, owner, exists, live)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::connector::testing::{connector, live, present};
+    use super::*;
+    use crate::planner::fixtures::World;
+
+    /// A recorded connector, then the world as `change` leaves it.
+    fn why(change: impl FnOnce(&mut World)) -> Option<Cause> {
+        let sink = connector("sink", &[("tasks.max", "1")]);
+        let mut world = World::new().with_connector(sink.clone(), Some(live(&sink))).owned();
+        change(&mut world);
+        let observed = world.observations.connectors["sink"].clone();
+        let desired = world.desired();
+        let cause = Causes::of(&desired, &world.state).why(Kind::Connector, "sink", observed.exists(), Some(&observed));
+        // Where a plan changes it, the plan says the same.
+        if let Some(planned) = world.plan().changes[0].cause() {
+            assert_eq!(Some(planned), cause);
+        }
+        cause
+    }
+
+    #[test]
+    fn a_declaration_that_changed_a_hand_that_changed_and_both_are_told_apart() {
+        let edited = |world: &mut World| {
+            let sink = connector("sink", &[("tasks.max", "2")]);
+            *world = World { state: world.state.clone(), ..World::new().with_connector(sink, None) };
+            let recorded = connector("sink", &[("tasks.max", "1")]);
+            world.observations.connectors.insert("sink".into(), live(&recorded));
+        };
+        let by_hand = |world: &mut World| {
+            world.observations.connectors.insert("sink".into(), live(&connector("sink", &[("tasks.max", "3")])));
+        };
+        assert_eq!(why(edited), Some(Cause::Intended));
+        assert_eq!(why(by_hand), Some(Cause::Drift));
+        assert_eq!(
+            why(|world| {
+                edited(world);
+                by_hand(world);
+            }),
+            Some(Cause::IntendedAndDrift)
+        );
+        // What forms no artifact was not deployed from here.
+        assert_eq!(
+            why(|world| {
+                world.observations.connectors.insert("sink".into(), present("sink", &[("name", "sink")]));
+            }),
+            Some(Cause::Drift)
+        );
+    }
+
+    #[test]
+    fn what_is_gone_is_drift_and_what_is_not_ours_is_blocked() {
+        use super::super::connector::testing::absent;
+        assert_eq!(
+            why(|world| {
+                world.observations.connectors.insert("sink".into(), absent("sink"));
+            }),
+            Some(Cause::Drift)
+        );
+        assert_eq!(why(|world| world.state.resources.clear()), Some(Cause::Blocked));
+        assert_eq!(
+            why(|world| {
+                world.state.resources.clear();
+                world.observations.connectors.insert("sink".into(), absent("sink"));
+            }),
+            Some(Cause::Intended)
+        );
+    }
+}
