@@ -355,5 +355,5 @@ fn a_plan_after_an_adoption_without_differences_is_empty() {
     assert_eq!(targets[1].record().backend, "schema-registry");
     let plan = world.plan();
     assert!(!plan.has_changes() && !plan.is_apply_blocked(), "{plan:?}");
-    assert!(plan.changes.iter().all(|change| !change.drift));
+    assert!(plan.changes.iter().all(|change| !change.is_drift()));
 }

@@ -12,7 +12,7 @@ use crate::losses::site::{code, on_each_major, text};
 
 /// A project whose two connectors exist and are recorded.
 fn applied(admin: &str) -> Yard {
-    let yard = Yard::postgres(admin, &["gone", "kept"]);
+    let yard = Yard::alone(admin, &["gone", "kept"]);
     yard.run("apply -o json").exits(0);
     yard
 }
@@ -75,9 +75,11 @@ fn a_reviewed_removal_deletes_exactly_one_connector() {
         let seen: Vec<String> = yard.since(mark).into_iter().filter(|what| what.contains(&gone)).collect();
         let delete = format!("DELETE /connectors/{gone}");
         let at = seen.iter().position(|what| *what == delete).expect("a DELETE");
-        assert!(at >= 3, "the plan, the wait for the worker and the check come before: {seen:?}");
+        assert_eq!(at, 3, "the plan, the wait for the worker and the check come before: {seen:?}");
         assert!(seen.len() > at + 1, "and polls behind it: {seen:?}");
         assert!(seen.iter().enumerate().all(|(place, what)| place == at || *what == get), "nothing else: {seen:?}");
+        let others: Vec<String> = yard.since(mark).into_iter().filter(|what| !what.contains(&gone)).collect();
+        assert_eq!(others, [format!("GET /connectors/{kept}")], "the one observation of the other");
 
         assert_eq!(yard.worker.config(&gone), None);
         assert_eq!(yard.worker.config(&kept), Some(untouched), "the other connector is byte for byte what it was");
@@ -205,6 +207,7 @@ fn a_connector_that_changes_between_review_and_deletion_is_not_deleted() {
     assert_eq!(code(&run), "E428_CONNECTOR_REMOVAL_DRIFT", "{}", run.stdout);
     assert!(!yard.order.mutations().iter().any(|record| record.what.starts_with("DELETE")), "no DELETE was sent");
     assert_eq!(text(&yard.status()["operation_status"]["failure_code"]), "connector_removal_drift");
+    drop(yard);
 
     // Changed before the apply: stale, and nothing was started.
     let yard = applied(&admin);
@@ -228,6 +231,7 @@ fn a_rebalance_is_waited_for_before_the_start_and_after_the_delete_only() {
     yard.apply_plan().exits(0);
     assert!(before.hit(Duration::from_secs(1)) && polled.hit(Duration::from_secs(1)));
     assert_eq!(yard.worker.config(&yard.name("gone")), None);
+    drop(yard);
 
     // It never settles: nothing was started, so nothing has to be recovered.
     let yard = applied(&admin);

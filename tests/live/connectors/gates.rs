@@ -150,7 +150,7 @@ fn a_store_whose_authority_is_not_proved_ends_the_command() {
 #[test]
 fn a_plan_that_is_not_what_was_reviewed_here_and_now_is_refused() {
     let admin = variable("STREAMT_TEST_POSTGRES_14");
-    let yard = Yard::postgres(&admin, &["gone", "kept"]);
+    let yard = Yard::alone(&admin, &["gone", "kept"]);
     yard.run("apply -o json").exits(0);
     yard.plan_removal(&["kept"], &["gone"]).exits(0);
     let yaml = std::fs::read_to_string(yard.workspace.path("stream_project.yml")).unwrap();

@@ -1,10 +1,15 @@
 //! Connectors on real workers: their life, their explicit removal, and what becomes of either when something fails. The
 //! program reaches the worker through a proxy that records every request.
 
+mod course;
+mod crashes;
 mod deletion;
+mod faults;
 mod gates;
 mod life;
 mod older;
 mod recovery;
+mod scan;
+mod store;
 mod told;
 pub mod yard;

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::yard::{State, Yard};
+use super::yard::{Load, State, Yard};
 use crate::support::variable;
 
 /// CRM-003: the workers of 3.x serve encoded names; those of 4.x refuse `%2F` and `%25` in a path, so that such a connector
 /// can be neither observed nor deleted there.
 fn life(worker: &str) {
-    let yard = Yard::new(worker, State::Postgres(variable("STREAMT_TEST_POSTGRES_18")), &["gone"]);
+    let yard = Yard::under(worker, State::Postgres(variable("STREAMT_TEST_POSTGRES_18")), &["gone"], Load::Alone);
     let name = yard.name("gone");
     yard.run("apply -o json").exits(0);
     let live = yard.worker.config(&name).expect("a connector");

@@ -10,7 +10,7 @@ use crate::losses::site::{code, on_each_major, text};
 
 /// A project whose removal of `gone` ended as uncertain, with the tombstone and the model taken out again.
 fn blocked(admin: &str, fault: Fault) -> (Yard, String) {
-    let yard = Yard::postgres(admin, &["gone", "kept"]);
+    let yard = Yard::alone(admin, &["gone", "kept"]);
     yard.run("apply -o json").exits(0);
     yard.plan_removal(&["kept"], &["gone"]).exits(0);
     let hit = yard.workers.rule(first(|request| request.what.starts_with("DELETE")), fault);
@@ -22,7 +22,7 @@ fn blocked(admin: &str, fault: Fault) -> (Yard, String) {
     (yard, id)
 }
 
-fn recover(yard: &Yard, id: &str, resolution: &str) {
+pub(super) fn recover(yard: &Yard, id: &str, resolution: &str) {
     let file = std::fs::read_to_string(yard.workspace.path("recovery.json")).unwrap();
     let plan: Value = serde_json::from_str(&file).unwrap();
     assert!(!file.contains(super::yard::SENTINEL), "evidence holds digests only");

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -89,34 +90,100 @@ pub enum State {
     Postgres(String),
 }
 
+/// How much a test changes at the worker, and whether it bears that others do. Each change makes the worker rebalance, and a
+/// removal that meets a rebalance once it has started is refused.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Load {
+    Light,
+    /// Changes without a pause, beside others that do.
+    Heavy,
+    /// Removes, and needs a worker that nobody else changes.
+    Alone,
+}
+
+/// Yards of each load that exist now.
+static PRESENT: Mutex<[usize; 3]> = Mutex::new([0; 3]);
+static LEFT: Condvar = Condvar::new();
+
+struct Place(Load);
+
+impl Place {
+    fn take(load: Load) -> Self {
+        let bears = |(other, count): (usize, &usize)| *count == 0 || (other == load as usize && load != Load::Alone);
+        let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
+        while !present.iter().enumerate().all(bears) {
+            present = LEFT.wait(present).unwrap_or_else(PoisonError::into_inner);
+        }
+        present[load as usize] += 1;
+        Self(load)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        PRESENT.lock().unwrap_or_else(PoisonError::into_inner)[self.0 as usize] -= 1;
+        LEFT.notify_all();
+    }
+}
+
 pub struct Yard {
     pub order: Order,
     pub workers: Proxy,
     pub worker: Worker,
     pub workspace: Workspace,
     pub project: String,
+    /// Whether the model has a schema.
+    pub subject: bool,
     state: State,
+    /// In front of the database of its state.
+    database: Option<Proxy>,
+    database_order: Order,
     schema: String,
     writer: String,
     sinks: Vec<&'static str>,
+    _place: Place,
 }
 
 impl Yard {
     pub fn new(worker: &str, state: State, sinks: &[&'static str]) -> Self {
+        Self::under(worker, state, sinks, Load::Light)
+    }
+
+    pub fn under(worker: &str, state: State, sinks: &[&'static str], load: Load) -> Self {
+        let place = Place::take(load);
         let worker = Worker::at(worker);
         let order = Order::default();
         let workers = Proxy::http(&order, worker.url());
         let id = uuid::Uuid::new_v4().simple().to_string();
         let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("cn-{}", &id[..12]));
         let mut workspace = Workspace::new().variable("CONNECT_PASSWORD", PASSWORD);
+        let (mut database, database_order) = (None, Order::default());
         if let State::Postgres(admin) = &state {
             sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{WRITER_PASSWORD}'"));
             let (_, rest) = admin.split_once('@').expect("a user");
             let dsn = format!("postgresql://{writer}:{WRITER_PASSWORD}@{rest}");
+            let proxy = Proxy::postgres(&database_order, admin);
+            let dsn = proxy.dsn(&dsn);
+            database = Some(proxy);
             workspace = workspace.variable("OWNER_DSN", admin).variable("WRITER_DSN", &dsn);
         }
-        let yard = Self { order, workers, worker, workspace, project, state, schema, writer, sinks: sinks.to_vec() };
-        yard.declare(sinks, &[]);
+        let sinks = sinks.to_vec();
+        let yard = Self {
+            order,
+            workers,
+            worker,
+            workspace,
+            project,
+            subject: false,
+            state,
+            database,
+            database_order,
+            schema,
+            writer,
+            sinks,
+            _place: place,
+        };
+        yard.declare(&yard.sinks, &[]);
         if let State::Postgres(_) = &yard.state {
             let line = format!(
                 "state init --writer-role {} --confirm-project {1} --confirm-env default \
@@ -130,6 +197,11 @@ impl Yard {
 
     pub fn postgres(admin: &str, sinks: &[&'static str]) -> Self {
         Self::new("STREAMT_TEST_CONNECT", State::Postgres(admin.to_owned()), sinks)
+    }
+
+    /// The only one of its process at that time: one that stands must be dropped before the next.
+    pub fn alone(admin: &str, sinks: &[&'static str]) -> Self {
+        Self::under("STREAMT_TEST_CONNECT", State::Postgres(admin.to_owned()), sinks, Load::Alone)
     }
 
     /// The connector of a sink.
@@ -183,18 +255,25 @@ impl Yard {
                 self.schema
             ),
         };
+        let (registry, schema) = match self.subject {
+            false => (String::new(), String::new()),
+            true => (
+                format!("  schema_registry: {{url: \"{}\"}}\n", variable("STREAMT_TEST_REGISTRY")),
+                format!(", schema: {{subject: {}-value, format: avro, definition: '\"string\"'}}", self.topic()),
+            ),
+        };
         format!(
             "apiVersion: streamt.dev/v1alpha1
 project: {{name: {}}}
 runtime:
-  kafka: {{bootstrap_servers: \"{}\"}}
+{registry}  kafka: {{bootstrap_servers: \"{}\"}}
   connect:
     default: main
     clusters:
       main: {{rest_url: \"{}\", username: admin, password: \"${{CONNECT_PASSWORD}}\"}}
       second: {{rest_url: \"http://127.0.0.1:1\"}}
 {state}{lifecycle}models:
-  - {{name: orders, description: d, topic: {{name: {}, partitions: 1, replication_factor: 1}}}}
+  - {{name: orders, description: d, topic: {{name: {}, partitions: 1, replication_factor: 1}}{schema}}}
 {sinks}",
             self.project,
             variable("STREAMT_TEST_KAFKA"),
@@ -232,11 +311,50 @@ runtime:
         self.run("state status -o json").exits(0).json()["data"].clone()
     }
 
-    /// The recorded resources.
+    /// The recorded resources, by id.
+    pub fn resources(&self) -> Value {
+        let text = match &self.state {
+            State::Local => std::fs::read_to_string(self.workspace.path(".streamt/state/default.json")).ok(),
+            State::Postgres(_) => {
+                self.sql("SELECT state_json FROM {schema}.current_state").pop().and_then(|mut row| row.pop())
+            }
+        };
+        let payload: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(json!({}));
+        payload.get("resources").cloned().unwrap_or(json!({}))
+    }
+
+    /// The ids of the recorded resources.
     pub fn records(&self) -> Vec<String> {
-        let rows = self.sql("SELECT state_json FROM {schema}.current_state");
-        let payload: Value = rows.first().and_then(|row| serde_json::from_str(&row[0]).ok()).unwrap_or(json!({}));
-        payload["resources"].as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+        self.resources().as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    pub fn database(&self) -> &Proxy {
+        self.database.as_ref().expect("state in PostgreSQL")
+    }
+
+    /// The role that writes its state.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
+    /// COMMITs so far.
+    pub fn commits(&self) -> usize {
+        self.database_order.records().iter().filter(|record| record.what == "COMMIT").count()
+    }
+
+    /// Ends the session that holds the lock.
+    pub fn killer(&self) -> impl Fn() + Send + Sync + 'static {
+        let State::Postgres(admin) = &self.state else { panic!("no database") };
+        let (admin, writer) = (admin.clone(), self.writer.clone());
+        move || {
+            sql(
+                &admin,
+                &format!(
+                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
+                     WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'"
+                ),
+            );
+        }
     }
 }
 
