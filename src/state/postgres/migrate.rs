@@ -75,7 +75,7 @@ pub fn migrate(
     Engine::start()?.run(async {
         let bound = target.lock_timeout;
         let deadline = Instant::now() + bound;
-        let session = Session::open(&target.endpoint, Purpose::Other, bound, bound.max(CONNECT_TIMEOUT)).await?;
+        let session = Session::open(&target.endpoint, Purpose::Lock, bound, bound.max(CONNECT_TIMEOUT)).await?;
         Migration { session, target, store_id, writer, now, deadline }.run().await
     })
 }

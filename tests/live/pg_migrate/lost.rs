@@ -119,6 +119,25 @@ fn a_migration_whose_commit_nobody_can_see_is_unknown_until_it_is_run_again() {
     });
 }
 
+/// PGS-014: a COMMIT that is lost on a silent link might still arrive as long as its server process runs.
+#[test]
+fn a_migration_is_told_as_not_happened_only_when_its_server_process_is_gone() {
+    on_each_major(|major| {
+        let site = Site::new(major);
+        let met = site.db.rule(first(commit), Fault::Silence);
+        let run = site.migrate();
+        let held = site.estate.ask(&format!(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND (classid::bigint << 32 | objid::bigint) IN \
+             (SELECT advisory_lock_key FROM {}.state_addresses)",
+            site.estate.schema
+        ));
+        assert_eq!((met.count(), held.as_slice()), (1, &["0".to_owned()][..]), "{}", run.stdout);
+        site.told(&run, "E420_STATE_BACKEND_UNAVAILABLE", false.into());
+        assert_eq!(site.version(), 1);
+        site.again("migrated");
+    });
+}
+
 /// PGS-014: a good answer counts only when another session sees what it says.
 #[test]
 fn an_answered_commit_that_no_other_session_sees_is_unknown() {
