@@ -46,7 +46,7 @@ fn only_the_whole_reviewed_workflow_removes() {
     });
 }
 
-/// CRM-019, CRM-009, CRM-021, CRM-041, CRM-042
+/// CRM-019, CRM-009, CRM-021, CRM-041, CRM-042, LIM-010
 #[test]
 fn a_tombstone_that_names_nothing_removable_is_refused() {
     let yard = Yard::postgres(&variable("STREAMT_TEST_POSTGRES_18"), &["kept"]);
@@ -89,7 +89,7 @@ fn a_tombstone_that_names_nothing_removable_is_refused() {
     assert!(!yard.workspace.path("plan.json").exists());
 }
 
-/// CRM-029, CRM-030, CRM-031
+/// CRM-029, CRM-030, CRM-031, SAF-007
 #[test]
 fn local_state_removes_nothing() {
     let yard = Yard::new("STREAMT_TEST_CONNECT", State::Local, &["kept"]);
@@ -191,7 +191,7 @@ fn a_plan_that_is_not_what_was_reviewed_here_and_now_is_refused() {
     refused(&yard, "carried out already", APPLY, "E409_PLAN_STALE");
 }
 
-/// CRM-044, CRM-045, CRM-043, CRM-057
+/// CRM-044, CRM-045, CRM-043, CRM-057, LIM-009
 #[test]
 fn a_record_that_grants_no_authority_is_refused_before_the_worker_is_asked() {
     let admin = variable("STREAMT_TEST_POSTGRES_18");

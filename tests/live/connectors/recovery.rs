@@ -33,7 +33,7 @@ pub(super) fn recover(yard: &Yard, id: &str, resolution: &str) {
     yard.run(&line).exits(0);
 }
 
-/// CRM-110, CRM-112, CRM-116
+/// CRM-110, CRM-112, CRM-116, REC-048, REC-060, REC-079, LIM-013
 #[test]
 fn a_deletion_whose_answer_was_lost_is_recorded_once_absence_is_observed() {
     on_each_major(|admin| {
@@ -51,7 +51,7 @@ fn a_deletion_whose_answer_was_lost_is_recorded_once_absence_is_observed() {
     });
 }
 
-/// CRM-113, CRM-114
+/// CRM-113, CRM-114, REC-047, REC-060
 #[test]
 fn a_deletion_that_never_arrived_is_rolled_back_and_a_third_form_is_not() {
     on_each_major(|admin| {

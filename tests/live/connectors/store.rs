@@ -122,7 +122,7 @@ fn in_environment(environment: &str, allowed: bool) -> Yard {
     yard
 }
 
-/// CRM-082, CRM-083: `safety.allow_destructive: true` stands in for `--force`, and for nothing else.
+/// SAF-007, SAF-068, CRM-082, CRM-083: `safety.allow_destructive: true` stands in for `--force`, and for nothing else.
 #[test]
 fn an_environment_that_allows_destruction_still_needs_review_and_confirmation() {
     let yard = in_environment("strict", false);

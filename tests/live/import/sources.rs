@@ -43,7 +43,7 @@ fn ground(stem: &str) -> World {
     world
 }
 
-/// ADO-030, ADO-031, ADO-032, ADO-033, ADO-036, ADO-038, ADO-039, ADO-040, ADO-041
+/// EXP-007, EXP-008, LIM-019, ADO-030, ADO-031, ADO-032, ADO-033, ADO-036, ADO-038, ADO-039, ADO-040, ADO-041
 #[test]
 fn existing_topics_become_external_sources_and_nothing_else_is_written() {
     let world = ground("import");
