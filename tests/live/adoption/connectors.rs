@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::connectors::yard::{SENTINEL, State, Yard};
+use crate::connectors::yard::{Load, SENTINEL, State, Yard};
 use crate::losses::site::{code, on_each_major};
 
 fn live_config(yard: &Yard, name: &str) -> Value {
@@ -14,7 +14,11 @@ fn live_config(yard: &Yard, name: &str) -> Value {
 
 /// A yard whose sink is declared adopted.
 fn yard(state: State) -> (Yard, String) {
-    let yard = Yard::new("STREAMT_TEST_CONNECT", state, &["archive"]);
+    yard_under(state, Load::Light)
+}
+
+fn yard_under(state: State, load: Load) -> (Yard, String) {
+    let yard = Yard::under("STREAMT_TEST_CONNECT", state, &["archive"], load);
     let name = yard.name("archive");
     let adopted = yard.yaml(&["archive"], &[]).replace(
         &format!("  - name: {name}\n    description: d\n"),
@@ -31,6 +35,7 @@ fn line(yard: &Yard, name: &str) -> String {
 
 fn adopts(yard: &Yard, name: &str) {
     yard.worker.put(name, &live_config(yard, name));
+    yard.worker.placed(name);
     let read = format!("GET /connectors/{name}");
     let mark = yard.order.mark("adopt");
     let run = yard.run(&line(yard, name)).exits(0);
@@ -59,12 +64,13 @@ fn adopts(yard: &Yard, name: &str) {
 /// ADO-020, ADO-022, ADO-023, ADO-024, ADO-028, ADO-029
 #[test]
 fn a_connector_is_adopted_by_two_reads_of_exactly_it_and_not_changed() {
-    let (yard, name) = yard(State::Local);
+    let (yard, name) = yard_under(State::Local, Load::Alone);
     adopts(&yard, &name);
     let state = std::fs::read_to_string(yard.workspace.path(".streamt/state/default.json")).expect("a state");
     assert!(state.contains("kafka-connect:v1:main:sha256:") && state.contains("\"adopted\""), "{state}");
+    drop(yard);
     on_each_major(|admin| {
-        let (yard, name) = self::yard(State::Postgres(admin.to_owned()));
+        let (yard, name) = yard_under(State::Postgres(admin.to_owned()), Load::Alone);
         adopts(&yard, &name);
         assert_eq!(yard.records().len(), 1);
     });
@@ -106,7 +112,7 @@ fn what_differs_is_named_by_key_and_direction_alone() {
     assert_eq!(yard.worker.config(&name), Some(live));
 }
 
-/// ADO-013, ADO-021, ADO-027: another cluster, no connector, and records without an endpoint, which gain no authority.
+/// ADO-013, ADO-021, ADO-027, LIM-010, LIM-012: another cluster, no connector, and records without an endpoint, which gain no authority.
 #[test]
 fn a_connector_that_is_elsewhere_absent_or_recorded_without_an_endpoint_is_not_adopted() {
     let (yard, name) = yard(State::Local);

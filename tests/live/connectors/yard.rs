@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::faults::{Order, Proxy};
 use crate::harness::{Run, Workspace};
 use crate::losses::site::sql;
-use crate::support::{clean_up, variable};
+use crate::support::{clean_up, eventually, variable};
 
 pub const PASSWORD: &str = "admin-secret";
 const WRITER_PASSWORD: &str = "w-s3ntinel";
@@ -75,6 +75,13 @@ impl Worker {
     pub fn put(&self, name: &str, config: &Value) {
         let (status, _) = self.settled("PUT", &format!("/connectors/{name}/config"), Some(config));
         assert!(status == 200 || status == 201, "{status}");
+    }
+
+    /// Waits until the rebalance that a new connector causes is over: its task has a worker.
+    pub fn placed(&self, name: &str) {
+        let status = || self.ask("GET", &format!("/connectors/{name}/status"), None).1;
+        let placed = eventually(status, |status| status["tasks"][0]["state"] == "RUNNING");
+        assert_eq!(placed["tasks"][0]["state"], "RUNNING", "{placed}");
     }
 
     pub fn delete(&self, name: &str) {
