@@ -1,27 +1,22 @@
 //! One Kafka Connect worker cluster and credential: 8 reads in flight, one mutation, a mailbox of 64.
 
 use std::path::Path;
-use std::rc::Rc;
 
 use actix::{Actor, Context, Handler, Message, ResponseFuture};
 
-use super::provider::{self, Permits, Watched};
-use crate::actors::lease::ActionLease;
+use super::provider::Desk;
 use crate::messages::connect::{
     CreateConnector, DeleteManaged, ObserveManaged, Probe, StatusOf, UpdateConnector, ValidateConfig,
 };
 use crate::project::model::ConnectRuntime;
-use crate::providers::{ConnectClient, Ctx, ProviderFailure};
+use crate::providers::ConnectClient;
 
 const MAILBOX: usize = 64;
 const READS: usize = 8;
 
 /// The actor of one worker cluster under one credential.
 pub struct ConnectActor {
-    /// A client that cannot be built answers every message with the reason.
-    client: Rc<Result<ConnectClient, ProviderFailure>>,
-    reads: Permits,
-    mutations: Permits,
+    desk: Desk<ConnectClient>,
 }
 
 type Reply<M> = ResponseFuture<<M as Message>::Result>;
@@ -29,42 +24,7 @@ type Reply<M> = ResponseFuture<<M as Message>::Result>;
 impl ConnectActor {
     /// `project_root` resolves relative TLS files.
     pub fn new(runtime: &ConnectRuntime, project_root: &Path) -> Self {
-        let client = Rc::new(ConnectClient::new(runtime, project_root));
-        Self { client, reads: Permits::new(READS), mutations: Permits::new(1) }
-    }
-
-    fn read<T: 'static>(
-        &self,
-        context: &mut Context<Self>,
-        ctx: Ctx,
-        work: impl AsyncFnOnce(&ConnectClient, &Ctx) -> Result<T, ProviderFailure> + 'static,
-    ) -> ResponseFuture<Result<T, ProviderFailure>> {
-        self.reads.hold_mailbox(self, context);
-        let (permits, client) = (self.reads.clone(), Rc::clone(&self.client));
-        Box::pin(async move {
-            provider::read(permits, &ctx, async {
-                match client.as_ref() {
-                    Ok(client) => work(client, &ctx).await,
-                    Err(failure) => Err(failure.clone()),
-                }
-            })
-            .await
-        })
-    }
-
-    fn mutate<T: 'static>(
-        &self,
-        context: &mut Context<Self>,
-        lease: ActionLease,
-        work: impl AsyncFnOnce(&ConnectClient, &Watched) -> Result<T, ProviderFailure> + 'static,
-    ) -> ResponseFuture<Result<T, ProviderFailure>> {
-        self.mutations.hold_mailbox(self, context);
-        let (permits, client) = (self.mutations.clone(), Rc::clone(&self.client));
-        let work = async move |guard: &Watched| match client.as_ref() {
-            Ok(client) => work(client, guard).await,
-            Err(failure) => Err(failure.clone()),
-        };
-        Box::pin(provider::mutate(permits, lease, work, Err))
+        Self { desk: Desk::new(ConnectClient::new(runtime, project_root), READS) }
     }
 }
 
@@ -80,7 +40,7 @@ impl Handler<Probe> for ConnectActor {
     type Result = Reply<Probe>;
 
     fn handle(&mut self, message: Probe, context: &mut Self::Context) -> Self::Result {
-        self.read(context, message.ctx, async |client, ctx| client.probe(ctx).await)
+        self.desk.read(self, context, message.ctx, async |client, ctx| client.probe(ctx).await)
     }
 }
 
@@ -89,7 +49,7 @@ impl Handler<ObserveManaged> for ConnectActor {
 
     fn handle(&mut self, message: ObserveManaged, context: &mut Self::Context) -> Self::Result {
         let ObserveManaged { ctx, names } = message;
-        self.read(context, ctx, async move |client, ctx| client.observe(ctx, &names).await)
+        self.desk.read(self, context, ctx, async move |client, ctx| client.observe(ctx, &names).await)
     }
 }
 
@@ -98,7 +58,7 @@ impl Handler<StatusOf> for ConnectActor {
 
     fn handle(&mut self, message: StatusOf, context: &mut Self::Context) -> Self::Result {
         let StatusOf { ctx, name } = message;
-        self.read(context, ctx, async move |client, ctx| client.status(ctx, &name).await)
+        self.desk.read(self, context, ctx, async move |client, ctx| client.status(ctx, &name).await)
     }
 }
 
@@ -107,7 +67,7 @@ impl Handler<ValidateConfig> for ConnectActor {
 
     fn handle(&mut self, message: ValidateConfig, context: &mut Self::Context) -> Self::Result {
         let ValidateConfig { ctx, artifact } = message;
-        self.read(context, ctx, async move |client, ctx| client.validate(ctx, &artifact).await)
+        self.desk.read(self, context, ctx, async move |client, ctx| client.validate(ctx, &artifact).await)
     }
 }
 
@@ -116,7 +76,7 @@ impl Handler<CreateConnector> for ConnectActor {
 
     fn handle(&mut self, message: CreateConnector, context: &mut Self::Context) -> Self::Result {
         let CreateConnector { lease, ctx, artifact } = message;
-        self.mutate(context, lease, async move |client, guard| client.create(&ctx, guard, &artifact).await)
+        self.desk.mutate(self, context, lease, async move |client, guard| client.create(&ctx, guard, &artifact).await)
     }
 }
 
@@ -125,7 +85,9 @@ impl Handler<UpdateConnector> for ConnectActor {
 
     fn handle(&mut self, message: UpdateConnector, context: &mut Self::Context) -> Self::Result {
         let UpdateConnector { lease, ctx, current, artifact } = message;
-        self.mutate(context, lease, async move |client, guard| client.update(&ctx, guard, &current, &artifact).await)
+        self.desk.mutate(self, context, lease, async move |client, guard| {
+            client.update(&ctx, guard, &current, &artifact).await
+        })
     }
 }
 
@@ -134,7 +96,7 @@ impl Handler<DeleteManaged> for ConnectActor {
 
     fn handle(&mut self, message: DeleteManaged, context: &mut Self::Context) -> Self::Result {
         let DeleteManaged { lease, ctx, current } = message;
-        self.mutate(context, lease, async move |client, guard| {
+        self.desk.mutate(self, context, lease, async move |client, guard| {
             client.delete_managed_connector(&ctx, guard, &current).await
         })
     }

@@ -3,10 +3,11 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix::{Actor, AsyncContext, Context, WrapFuture};
+use actix::{Actor, AsyncContext, Context, ResponseFuture, WrapFuture};
 use futures_util::FutureExt;
 use tokio::sync::Semaphore;
 
@@ -99,6 +100,56 @@ pub(super) async fn mutate<T>(
         outcome = job => outcome.ok().flatten(),
     };
     outcome.unwrap_or_else(|| aborted(ProviderFailure::Aborted { uncertain: watched.admitted.load(Ordering::SeqCst) }))
+}
+
+/// The one client of an actor, and what may be in flight under it. A client that cannot be built answers every message with the
+/// reason.
+pub(super) struct Desk<C> {
+    client: Rc<Result<C, ProviderFailure>>,
+    reads: Permits,
+    mutations: Permits,
+}
+
+impl<C: 'static> Desk<C> {
+    pub fn new(client: Result<C, ProviderFailure>, reads: usize) -> Self {
+        Self { client: Rc::new(client), reads: Permits::new(reads), mutations: Permits::new(1) }
+    }
+
+    pub fn read<A: Actor<Context = Context<A>>, T: 'static>(
+        &self,
+        actor: &A,
+        context: &mut Context<A>,
+        ctx: Ctx,
+        work: impl AsyncFnOnce(&C, &Ctx) -> Result<T, ProviderFailure> + 'static,
+    ) -> ResponseFuture<Result<T, ProviderFailure>> {
+        self.reads.hold_mailbox(actor, context);
+        let (permits, client) = (self.reads.clone(), Rc::clone(&self.client));
+        Box::pin(async move {
+            read(permits, &ctx, async {
+                match client.as_ref() {
+                    Ok(client) => work(client, &ctx).await,
+                    Err(failure) => Err(failure.clone()),
+                }
+            })
+            .await
+        })
+    }
+
+    pub fn mutate<A: Actor<Context = Context<A>>, T: 'static>(
+        &self,
+        actor: &A,
+        context: &mut Context<A>,
+        lease: ActionLease,
+        work: impl AsyncFnOnce(&C, &Watched) -> Result<T, ProviderFailure> + 'static,
+    ) -> ResponseFuture<Result<T, ProviderFailure>> {
+        self.mutations.hold_mailbox(actor, context);
+        let (permits, client) = (self.mutations.clone(), Rc::clone(&self.client));
+        let work = async move |guard: &Watched| match client.as_ref() {
+            Ok(client) => work(client, guard).await,
+            Err(failure) => Err(failure.clone()),
+        };
+        Box::pin(mutate(permits, lease, work, Err))
+    }
 }
 
 #[cfg(test)]

@@ -186,20 +186,7 @@ pub fn gateway_runtime() -> GatewayRuntime {
 }
 
 pub fn kafka_runtime() -> KafkaRuntime {
-    KafkaRuntime {
-        bootstrap_servers: "localhost:9092".into(),
-        bootstrap_servers_internal: None,
-        security_protocol: None,
-        sasl_mechanism: None,
-        sasl_username: None,
-        sasl_password: None,
-        sasl_oauth_token_url: None,
-        sasl_oauth_client_id: None,
-        sasl_oauth_client_secret: None,
-        sasl_oauth_scope: None,
-        aws_region: None,
-        tls: Tls::default(),
-    }
+    KafkaRuntime::plain("localhost:9092")
 }
 
 pub fn flink_runtime() -> FlinkRuntime {

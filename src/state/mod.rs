@@ -13,6 +13,7 @@ pub mod postgres;
 pub mod projection;
 pub mod recovery;
 pub mod recovery_plan;
+mod sealed;
 pub mod step;
 pub mod store;
 #[cfg(test)]

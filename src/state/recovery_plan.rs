@@ -5,25 +5,27 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::control::{
     AcceptedAs, Control, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets,
 };
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
-use super::plan_file::{self, MAX_BYTES};
+use super::plan_file;
 use super::recovery::Proof;
 use super::scalar::{Timestamp, uuid_text};
+use super::sealed::Seal;
 use super::store::Snapshot;
 use crate::codes::redact::is_credential_like;
 use crate::codes::{Code, Diagnostic, Location};
 use crate::compiler::canonical::Checksum;
-use crate::compiler::strict_json;
 use crate::planner::model::Verb;
 
 pub const KIND: &str = "streamt.recovery-plan";
 pub const FORMAT: u64 = 3;
+const SEAL: Seal =
+    Seal { kind: KIND, what: "recovery plan", format: FORMAT, key: "evidence_checksum", name: "evidence checksum" };
 const AGAIN: &str = "make another recovery plan at a new path and review that; never edit one";
 
 /// Which project the targets were judged by. Absent for an abandoned operation.
@@ -187,36 +189,12 @@ impl RecoveryPlan {
 
     /// The bytes of the file: two-space indent, sorted keys, final newline.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        let mut document = self.document()?;
-        if let Value::Object(map) = &mut document {
-            map.insert("evidence_checksum".to_owned(), json!(self.evidence_checksum));
-        }
-        document.sort_all_objects();
-        let mut bytes = serde_json::to_vec_pretty(&document).map_err(|_| invalid(NO_FORM))?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        SEAL.bytes(self.document()?, &self.evidence_checksum).ok_or_else(|| invalid(NO_FORM))
     }
 
     /// Strict: E408 for anything but a format 3 file whose checksum and cross checks hold (REC-026, REC-069).
     pub fn parse(bytes: &[u8]) -> Result<Self, Diagnostic> {
-        let limit = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-        let value = strict_json::value(bytes, limit).map_err(|error| invalid(&format!("it is {error}")))?;
-        let Value::Object(mut document) = value else { return Err(invalid("it is no JSON object")) };
-        if document.get("kind").and_then(Value::as_str) != Some(KIND) {
-            return Err(invalid("it is no recovery plan"));
-        }
-        match document.get("format_version").and_then(Value::as_u64) {
-            Some(FORMAT) => {}
-            Some(other) => return Err(invalid(&format!("its format {other} is not one that this version reads"))),
-            None => return Err(invalid("its format is missing")),
-        }
-        let checksum = document.shift_remove("evidence_checksum");
-        let checksum = checksum.as_ref().and_then(Value::as_str).and_then(Checksum::parse);
-        let checksum = checksum.ok_or_else(|| invalid("its evidence checksum is missing or malformed"))?;
-        let document = Value::Object(document);
-        if Checksum::of(&document).ok().as_ref() != Some(&checksum) {
-            return Err(invalid("its evidence checksum does not match: it was changed after it was made"));
-        }
+        let (document, checksum) = SEAL.open(bytes).map_err(|why| invalid(&why))?;
         let malformed = || invalid("it is not of the form that streamt writes");
         let envelope: Envelope = serde_json::from_value(document.clone()).map_err(|_| malformed())?;
         let plan = Self::from_envelope(envelope, checksum).map_err(invalid)?;

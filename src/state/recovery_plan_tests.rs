@@ -1,5 +1,6 @@
 //! The golden file, what survives writing and reading, and that any change is refused.
 
+use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 

@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{KINDS, Review, Target};
 use crate::codes::{Code, Diagnostic, Location};
 use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
-use crate::compiler::strict_json;
 use crate::state::control::MAX_GROUP;
 use crate::state::model::ResourceId;
-use crate::state::plan_file::{self, MAX_BYTES, StateReference};
+use crate::state::plan_file::{self, StateReference};
+use crate::state::sealed::Seal;
 
 pub const KIND: &str = "streamt.adoption-selection";
 pub const FORMAT: u64 = 1;
+const SEAL: Seal = Seal { kind: KIND, what: "adoption selection", format: FORMAT, key: "checksum", name: "checksum" };
 /// Resources that one operation claims.
 pub const MAX_RESOURCES: usize = MAX_GROUP;
 const AGAIN: &str = "save the selection again at a new path and review that; never edit one";
@@ -128,36 +129,12 @@ impl Selection {
 
     /// The bytes of the file: two-space indent, sorted keys, final newline.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        let mut document = self.document()?;
-        if let Value::Object(map) = &mut document {
-            map.insert("checksum".to_owned(), json!(self.checksum));
-        }
-        document.sort_all_objects();
-        let mut bytes = serde_json::to_vec_pretty(&document).map_err(|_| invalid(NO_FORM))?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        SEAL.bytes(self.document()?, &self.checksum).ok_or_else(|| invalid(NO_FORM))
     }
 
     /// Strict: E408 for anything but a format 1 file whose checksum holds.
     pub fn parse(bytes: &[u8]) -> Result<Self, Diagnostic> {
-        let limit = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-        let value = strict_json::value(bytes, limit).map_err(|error| invalid(&format!("it is {error}")))?;
-        let Value::Object(mut document) = value else { return Err(invalid("it is no JSON object")) };
-        if document.get("kind").and_then(Value::as_str) != Some(KIND) {
-            return Err(invalid("it is no adoption selection"));
-        }
-        match document.get("format_version").and_then(Value::as_u64) {
-            Some(FORMAT) => {}
-            Some(other) => return Err(invalid(&format!("its format {other} is not one that this version reads"))),
-            None => return Err(invalid("its format is missing")),
-        }
-        let checksum = document.shift_remove("checksum");
-        let checksum = checksum.as_ref().and_then(Value::as_str).and_then(Checksum::parse);
-        let checksum = checksum.ok_or_else(|| invalid("its checksum is missing or malformed"))?;
-        let document = Value::Object(document);
-        if Checksum::of(&document).ok().as_ref() != Some(&checksum) {
-            return Err(invalid("its checksum does not match: it was changed after it was made"));
-        }
+        let (document, checksum) = SEAL.open(bytes).map_err(|why| invalid(&why))?;
         let malformed = || invalid("it is not of the form that streamt writes");
         let envelope: Envelope = serde_json::from_value(document.clone()).map_err(|_| malformed())?;
         let selection = Self {
