@@ -15,6 +15,7 @@ use super::classify::Trouble;
 use super::contract::{Ddl, Version, quoted};
 use super::dsn::CONNECT_TIMEOUT;
 use super::engine::Engine;
+use super::resolve::{Image, Lookout};
 use super::rows::Site;
 use super::session::{BEGIN_READ, PROOF_TIMEOUT, Purpose, Session};
 use crate::failpoint;
@@ -284,32 +285,11 @@ impl Migration<'_> {
     async fn resolve(&self, digest: &Digest) -> StateError {
         self.session.close();
         let deadline = Instant::now() + self.target.lock_timeout + CONNECT_TIMEOUT;
-        loop {
-            match timeout_at(deadline, self.image(digest)).await {
-                Ok(Ok(Version::Two)) => return unreleased(),
-                Ok(Ok(Version::One)) if self.is_gone(deadline).await => {
-                    return match self.image(digest).await {
-                        Ok(Version::One) => StateError::unavailable("its server ended the migration before it stood"),
-                        Ok(Version::Two) => unreleased(),
-                        Err(_) => StateError::unknown_commit().suggest(super::admin::RUN_AGAIN),
-                    };
-                }
-                Ok(_) | Err(_) if Instant::now() >= deadline => {
-                    return StateError::unknown_commit().suggest(super::admin::RUN_AGAIN);
-                }
-                Ok(_) | Err(_) => sleep(TRY_EVERY).await,
-            }
+        match (MigrationLookout { migration: self, digest, deadline }).prove(deadline, TRY_EVERY).await {
+            Some(Image::After) => unreleased(),
+            Some(Image::Before) => StateError::unavailable("its server ended the migration before it stood"),
+            Some(Image::Other) | None => StateError::unknown_commit().suggest(super::admin::RUN_AGAIN),
         }
-    }
-
-    /// Only a server process that is gone can no longer commit.
-    async fn is_gone(&self, deadline: Instant) -> bool {
-        let asked = timeout_at(deadline, async {
-            let bound = self.target.lock_timeout;
-            let session = Session::open(&self.target.endpoint, Purpose::Other, bound, CONNECT_TIMEOUT).await.ok()?;
-            session.runs(&self.session.backend).await.ok()
-        });
-        asked.await.ok().flatten() == Some(false)
     }
 
     /// In reverse order; true when each was held until now.
@@ -326,4 +306,29 @@ impl Migration<'_> {
 fn unreleased() -> StateError {
     StateError::new(StateErrorKind::ReleaseAfterCommit)
         .suggest("the store is migrated; run the command again once its process has ended: it says `already migrated`")
+}
+
+struct MigrationLookout<'a> {
+    migration: &'a Migration<'a>,
+    digest: &'a Digest,
+    deadline: Instant,
+}
+
+impl Lookout for MigrationLookout<'_> {
+    async fn look(&mut self) -> Option<Image> {
+        match timeout_at(self.deadline, self.migration.image(self.digest)).await {
+            Ok(Ok(Version::Two)) => Some(Image::After),
+            Ok(Ok(Version::One)) => Some(Image::Before),
+            Ok(Err(_)) | Err(_) => None,
+        }
+    }
+
+    async fn old_backend_is_gone(&mut self) -> bool {
+        let target = self.migration.target;
+        let asked = timeout_at(self.deadline, async {
+            let session = Session::open(&target.endpoint, Purpose::Other, target.lock_timeout, CONNECT_TIMEOUT).await;
+            session.ok()?.runs(&self.migration.session.backend).await.ok()
+        });
+        asked.await.ok().flatten() == Some(false)
+    }
 }
