@@ -98,8 +98,8 @@ pub struct Questions {
     pub connectors: Vec<String>,
 }
 
-/// None when the intent holds a kind that this version cannot observe, or a connector deletion that the record or the project
-/// contradicts: then no provider is asked at all.
+/// None when the intent holds a kind that this version cannot observe, or a connector deletion that has no evidence or that the
+/// record or the project contradicts: then no provider is asked at all.
 pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>) -> Option<Questions> {
     let claims = intent.kind == OperationKind::Adopt;
     if intent.actions.iter().any(|action| (action.action == Verb::Adopt) != claims) {
@@ -119,6 +119,7 @@ pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>)
                     connectors::proved_record(action, evidence, prior, desired)?;
                     connectors.insert(evidence.connector_name().as_str().to_owned());
                 }
+                None if action.action == Verb::Delete => return None,
                 None => connectors.extend(name.map(str::to_owned)),
             },
             Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
@@ -150,6 +151,10 @@ pub fn classify(
                 action.resource_id.logical_name(),
                 observations.connectors.get(evidence.connector_name().as_str()),
             ),
+            // Of a control version that knew no evidence: nothing is inferred from what is there (REC-065).
+            None if (action.resource_id.kind(), action.action) == (Kind::Connector, Verb::Delete) => {
+                Judged::refused(Seen::Unreadable, Reason::ContentNotProvable)
+            }
             None => judge(
                 action,
                 prior.resources.get(&action.resource_id),

@@ -9,9 +9,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::control::{
-    AcceptedAs, Control, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets,
+    AcceptedAs, Control, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets, in_version,
 };
-use super::model::{OwnershipState, StateAddress, StoreIdentity};
+use super::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
 use super::plan_file;
 use super::recovery::Proof;
 use super::scalar::{Timestamp, uuid_text};
@@ -19,13 +19,17 @@ use super::sealed::Seal;
 use super::store::Snapshot;
 use crate::codes::redact::is_credential_like;
 use crate::codes::{Code, Diagnostic, Location};
+use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
 use crate::planner::model::Verb;
 
 pub const KIND: &str = "streamt.recovery-plan";
-pub const FORMAT: u64 = 3;
+/// What is written.
+pub const FORMAT: u8 = 3;
+/// What is read.
+pub const FORMATS: [u64; 3] = [1, 2, 3];
 const SEAL: Seal =
-    Seal { kind: KIND, what: "recovery plan", format: FORMAT, key: "evidence_checksum", name: "evidence checksum" };
+    Seal { kind: KIND, what: "recovery plan", formats: &FORMATS, key: "evidence_checksum", name: "evidence checksum" };
 const AGAIN: &str = "make another recovery plan at a new path and review that; never edit one";
 
 /// Which project the targets were judged by. Absent for an abandoned operation.
@@ -38,6 +42,8 @@ pub struct Basis {
 /// A recovery plan as it was saved or will be.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RecoveryPlan {
+    /// An earlier format has the actions of the control version of that number, and ends operations of no later one.
+    pub format: u8,
     pub streamt_version: String,
     pub resolution: Resolution,
     pub recovery_operation_id: Uuid,
@@ -71,7 +77,7 @@ struct SnapshotDocument {
 #[serde(deny_unknown_fields)]
 struct Envelope {
     kind: String,
-    format_version: u64,
+    format_version: u8,
     streamt_version: String,
     resolution: Resolution,
     #[serde(with = "uuid_text")]
@@ -99,6 +105,7 @@ impl RecoveryPlan {
             None => (Proof { targets: Vec::new(), candidate: None }, None),
         };
         let mut plan = Self {
+            format: FORMAT,
             streamt_version: env!("CARGO_PKG_VERSION").to_owned(),
             resolution,
             recovery_operation_id,
@@ -166,7 +173,7 @@ impl RecoveryPlan {
     fn document(&self) -> Result<Value, Diagnostic> {
         let envelope = Envelope {
             kind: KIND.to_owned(),
-            format_version: FORMAT,
+            format_version: self.format,
             streamt_version: self.streamt_version.clone(),
             resolution: self.resolution,
             blocked_operation_id: self.blocked_operation_id(),
@@ -184,7 +191,13 @@ impl RecoveryPlan {
             environment_fingerprint: self.basis.as_ref().map(|basis| basis.environment_fingerprint.clone()),
             manifest_checksum: self.basis.as_ref().map(|basis| basis.manifest_checksum.clone()),
         };
-        serde_json::to_value(envelope).map_err(|_| invalid(NO_FORM))
+        let mut document = serde_json::to_value(envelope).map_err(|_| invalid(NO_FORM))?;
+        if let Some(Value::Array(targets)) = document.get_mut("targets") {
+            for action in targets.iter_mut().filter_map(|target| target.get_mut("action")) {
+                in_version(action, self.format);
+            }
+        }
+        Ok(document)
     }
 
     /// The bytes of the file: two-space indent, sorted keys, final newline.
@@ -192,7 +205,7 @@ impl RecoveryPlan {
         SEAL.bytes(self.document()?, &self.evidence_checksum).ok_or_else(|| invalid(NO_FORM))
     }
 
-    /// Strict: E408 for anything but a format 3 file whose checksum and cross checks hold (REC-026, REC-069).
+    /// Strict: E408 for anything but a file of format 1 to 3 whose checksum and cross checks hold (REC-026, REC-069).
     pub fn parse(bytes: &[u8]) -> Result<Self, Diagnostic> {
         let (document, checksum) = SEAL.open(bytes).map_err(|why| invalid(&why))?;
         let malformed = || invalid("it is not of the form that streamt writes");
@@ -220,6 +233,7 @@ impl RecoveryPlan {
             (Some(_), None) | (None, Some(_)) => return Err("it names a part of its project only"),
         };
         let plan = Self {
+            format: envelope.format_version,
             streamt_version: envelope.streamt_version,
             resolution: envelope.resolution,
             recovery_operation_id: envelope.recovery_operation_id,
@@ -249,6 +263,10 @@ impl RecoveryPlan {
         {
             return Err("its state is not the one that its operation started from");
         }
+        // The replacement of a runner is only ever abandoned, and then no action is written.
+        if self.control.version() > self.format && (self.format < FORMAT || self.resolution.observes()) {
+            return Err("its format is older than the operation that it ends");
+        }
         if self.streamt_version.is_empty() || self.basis.is_some() != self.resolution.observes() {
             return Err("it names its project exactly when targets were observed");
         }
@@ -267,6 +285,12 @@ impl RecoveryPlan {
 
     fn check_target(&self, target: &Target) -> Result<(), &'static str> {
         let id = &target.action.resource_id;
+        let deletes_connector = (id.kind(), target.action.action) == (Kind::Connector, Verb::Delete);
+        if deletes_connector
+            && (target.action.connector_evidence.is_none() || self.store.backend != BackendKind::Postgres)
+        {
+            return Err("it resolves the deletion of a connector without the evidence or the store of one");
+        }
         let creates = match target.action.action {
             Verb::Create | Verb::Register | Verb::Submit | Verb::Adopt => true,
             Verb::Update | Verb::Delete | Verb::Cancel => false,

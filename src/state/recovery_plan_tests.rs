@@ -120,6 +120,8 @@ fn a_file_whose_parts_contradict_each_other_is_refused() {
     let orders = id(Kind::Topic, "orders").to_string();
     refused("kind", &|f| f["kind"] = json!("streamt.reviewed-plan"));
     refused("old format", &|f| f["format_version"] = json!(2));
+    refused("first format", &|f| f["format_version"] = json!(1));
+    refused("no format", &|f| f["format_version"] = json!(0));
     refused("next format", &|f| f["format_version"] = json!(4));
     refused("other operation", &|f| f["blocked_operation_id"] = json!(RECOVERY));
     refused("same ids", &|f| f["recovery_operation_id"] = f["blocked_operation_id"].clone());
@@ -159,4 +161,94 @@ fn only_its_own_record_is_its_execution() {
     assert!(record.state_changed && plan.was_carried_out_by(&record));
     let other = ResolutionRecord { evidence_checksum: empty_state_checksum(), ..record };
     assert!(!plan.was_carried_out_by(&other));
+}
+
+/// A plan of a format, for an operation that was begun in a control version.
+fn of_format(format: u8, version: u8) -> RecoveryPlan {
+    let mut snapshot = blocked(true);
+    let intent = golden_intent(actions(&[(Verb::Create, Kind::Topic, "orders")]));
+    let begun =
+        Control::clear(&address("platform")).apply_in_version(Event::Intent(intent.clone()), version).unwrap().0;
+    snapshot.control.control = begun.apply(Event::Progress(started(&intent, 0))).unwrap().0;
+    let mut intent = testing::recovery_intent(&snapshot, Resolution::RolledBack, AcceptedAs::Prior, None);
+    let digits = |digit: &str| Checksum::parse(&format!("sha256:{}", digit.repeat(64))).unwrap();
+    intent.targets[0].fingerprint = digits("5");
+    let basis = Basis { environment_fingerprint: digits("2"), manifest_checksum: digits("3") };
+    let proof = Proof { targets: intent.targets, candidate: None };
+    let plan = RecoveryPlan::of(&snapshot, Resolution::RolledBack, RECOVERY, Some((proof, basis))).unwrap();
+    assert_eq!(plan.format, FORMAT);
+    sealed(RecoveryPlan { format, streamt_version: "0.2.0".into(), ..plan })
+}
+
+fn sealed(plan: RecoveryPlan) -> RecoveryPlan {
+    RecoveryPlan { evidence_checksum: Checksum::of(&plan.document().unwrap()).unwrap(), ..plan }
+}
+
+/// CRM-073, CRM-074, CRM-076, CRM-078: the digests were computed by an independent program.
+#[test]
+fn plans_of_formats_1_to_3_keep_their_bytes_and_are_read() {
+    for (format, keys, digest) in [
+        (1, "index,resource_id,action", "sha256:cc6a5ba82b413735ff2683f6d340e109d93c269cbd748d8d4fdee7c6e6e4b837"),
+        (
+            2,
+            "index,resource_id,action,gateway_evidence",
+            "sha256:dce3b0072d1dc339d8064b6a0a276d8cba3add027186c9fe6217c1e4d5cbed29",
+        ),
+        (
+            3,
+            "index,resource_id,action,gateway_evidence,connector_evidence",
+            "sha256:cc6a19c8ef169db817818f76f3e553b7e1e7f1495a95baf5e28110018d65d924",
+        ),
+    ] {
+        let plan = of_format(format, format);
+        assert_eq!(plan.evidence_checksum.as_str(), digest, "format {format}");
+        let action = plan.document().unwrap()["targets"][0]["action"].clone();
+        assert_eq!(action.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(","), keys);
+        let bytes = plan.to_bytes().unwrap();
+        let read = RecoveryPlan::parse(&bytes).unwrap();
+        assert_eq!((&read, read.to_bytes().unwrap()), (&plan, bytes));
+    }
+}
+
+/// CRM-076, CRM-077, REC-065: a format ends operations of its own version and of earlier ones, with the actions of its own, and
+/// resolves no connector deletion before 3.
+#[test]
+fn a_format_ends_no_operation_that_it_cannot_represent() {
+    for (format, version) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (3, 3)] {
+        assert!(RecoveryPlan::parse(&of_format(format, version).to_bytes().unwrap()).is_ok(), "{format} of {version}");
+    }
+    for (format, version) in [(1, 2), (1, 3), (2, 3)] {
+        let refused = RecoveryPlan::parse(&of_format(format, version).to_bytes().unwrap()).unwrap_err();
+        assert!(refused.message.contains("older than the operation"), "{}", refused.message);
+    }
+    // The actions of another format under the checksum that belongs to them.
+    for (format, other) in [(1, 2), (1, 3), (2, 1), (2, 3), (3, 1), (3, 2)] {
+        let mut file = of_format(format, 1).document().unwrap();
+        file["targets"] = of_format(other, 1).document().unwrap()["targets"].clone();
+        let sum = Checksum::of(&file).unwrap();
+        file["evidence_checksum"] = json!(sum);
+        assert!(RecoveryPlan::parse(&serde_json::to_vec(&file).unwrap()).is_err(), "{format} with actions of {other}");
+    }
+    for version in [1, 2] {
+        let mut snapshot = blocked(true);
+        let intent = golden_intent(actions(&[(Verb::Delete, Kind::Connector, "archive")]));
+        let begun =
+            Control::clear(&address("platform")).apply_in_version(Event::Intent(intent.clone()), version).unwrap().0;
+        snapshot.control.control = begun.clone();
+        let abandoned = RecoveryPlan::of(&snapshot, Resolution::AbandonedBeforeMutation, RECOVERY, None).unwrap();
+        assert_eq!(RecoveryPlan::parse(&abandoned.to_bytes().unwrap()).unwrap(), abandoned);
+        snapshot.control.control = begun.apply(Event::Progress(started(&intent, 0))).unwrap().0;
+        for (resolution, form) in
+            [(Resolution::Observed, AcceptedAs::Candidate), (Resolution::RolledBack, AcceptedAs::Prior)]
+        {
+            let candidate = (resolution == Resolution::Observed).then(|| (*snapshot.state.state).clone());
+            let targets = testing::recovery_intent(&snapshot, resolution, form, None).targets;
+            let basis = Basis {
+                environment_fingerprint: Checksum::of_bytes(b"environment"),
+                manifest_checksum: Checksum::of_bytes(b"manifest"),
+            };
+            let made = RecoveryPlan::of(&snapshot, resolution, RECOVERY, Some((Proof { targets, candidate }, basis)));
+            assert!(made.unwrap_err().message.contains("without the evidence"), "{version}");
+        }
+    }
 }

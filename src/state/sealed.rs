@@ -12,7 +12,8 @@ pub struct Seal {
     pub kind: &'static str,
     /// The kind in words, after "it is no".
     pub what: &'static str,
-    pub format: u64,
+    /// The formats that are read.
+    pub formats: &'static [u64],
     /// The key that holds the checksum.
     pub key: &'static str,
     /// The checksum in words, after "its".
@@ -40,7 +41,7 @@ impl Seal {
             return Err(format!("it is no {}", self.what));
         }
         match document.get("format_version").and_then(Value::as_u64) {
-            Some(format) if format == self.format => {}
+            Some(format) if self.formats.contains(&format) => {}
             Some(other) => return Err(format!("its format {other} is not one that this version reads")),
             None => return Err("its format is missing".to_owned()),
         }

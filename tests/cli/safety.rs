@@ -105,12 +105,16 @@ fn the_guide_says_what_the_local_backend_does_not_do() {
     }
 }
 
-/// CRM-103
+/// CRM-103, LIM-011
 #[test]
 fn the_guide_says_what_no_lock_can_exclude() {
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/connectors.md")).unwrap();
     let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
-    for part in ["Kafka Connect has no conditional delete", "the lock keeps out other runs of streamt only"] {
+    for part in [
+        "Kafka Connect has no conditional delete",
+        "the lock keeps out other runs of streamt only",
+        "are no single transaction",
+    ] {
         assert!(guide.contains(part), "{part}");
     }
 }

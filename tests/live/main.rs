@@ -1,6 +1,8 @@
 //! Tests against real services. Each is found by an environment variable; a missing one fails the test.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../cli/earlier.rs"]
+mod earlier;
 #[allow(dead_code, unused_macros, unused_imports)]
 #[path = "../cli/harness.rs"]
 mod harness;

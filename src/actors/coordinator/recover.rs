@@ -20,6 +20,7 @@ use crate::planner::observation::Observations;
 use crate::providers::{Ctx, Purpose};
 use crate::state::control::{AcceptedAs, Intent, Resolution, ResolutionRecord};
 use crate::state::error::{StateError, StateErrorKind};
+use crate::state::model::BackendKind;
 use crate::state::plan_file::environment_fingerprint;
 use crate::state::recovery::{Assessment, Proof, Questions, classify, prove, questions};
 use crate::state::recovery_plan::{self, Basis, RecoveryPlan};
@@ -139,6 +140,7 @@ impl Driver {
         if request.resolution.observes() && intent.runner_evidence().is_some() {
             return Err(resumed_only(intent.operation_id).into());
         }
+        in_its_store(snapshot)?;
         self.warn_of_local_state();
         self.proceed()?;
         let proof = match request.resolution.observes() {
@@ -174,6 +176,7 @@ impl Driver {
         if *snapshot.control.control.checksum() != *plan.control.checksum() {
             return Err(stale("another operation is pending, or it went on after the recovery plan was made").into());
         }
+        in_its_store(&snapshot)?;
         if (snapshot.state.state.serial, &snapshot.state.checksum) != (plan.state.serial, &plan.state_checksum) {
             return Err(stale("ownership changed after the recovery plan was made").into());
         }
@@ -258,7 +261,8 @@ impl Driver {
         Ok(compiled)
     }
 
-    /// Observes every target twice and accepts only what stood still and proves the resolution (REC-015).
+    /// Observes every target and accepts only what stood still and proves the resolution. A topic and a subject are read in
+    /// several requests, so they are read twice (REC-015); a connector is one answer, and is asked for once (REC-020).
     async fn observe_targets(
         &self,
         compiled: &Arc<Compiled>,
@@ -272,7 +276,8 @@ impl Driver {
             None => Observations::default(),
             Some(asked) => {
                 let first = self.ask(compiled, &asked).await?;
-                if self.ask(compiled, &asked).await? != first {
+                let again = self.ask(compiled, &Questions { connectors: Vec::new(), ..asked }).await?;
+                if (&again.topics, &again.subjects) != (&first.topics, &first.subjects) {
                     return Err(stale("targets changed while they were read").into());
                 }
                 first
@@ -343,6 +348,19 @@ fn resumed_only(operation_id: Uuid) -> Diagnostic {
     .suggest(
         "end it with the streamt that began it; if no action was started, `--resolution abandoned_before_mutation`",
     )
+}
+
+/// E411: a connector is deleted, and its deletion ended, with PostgreSQL state alone, so nobody began this one here (REC-039).
+fn in_its_store(snapshot: &Snapshot) -> Result<(), Diagnostic> {
+    let Some(intent) = snapshot.control.control.intent() else { return Ok(()) };
+    let deletes = intent.actions.iter().any(|action| action.connector_evidence.is_some());
+    if snapshot.state.store.backend != BackendKind::Local || !deletes {
+        return Ok(());
+    }
+    let text = "the operation deletes a connector, which local state can neither begin nor end";
+    let error = Diagnostic::new(Code::E411StateInvalid, text).operation(intent.operation_id);
+    Err(error
+        .suggest("recover it with the PostgreSQL state that it was begun under; never copy a control between stores"))
 }
 
 fn stale(text: &str) -> Diagnostic {

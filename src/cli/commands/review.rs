@@ -121,7 +121,7 @@ fn recovery(path: &Path) -> CmdResult {
     let blocked = plan.control.intent();
     let actions: Vec<_> = blocked.iter().flat_map(|intent| &intent.actions).collect();
     let data = serde_json::json!({
-        "kind": recovery_plan::KIND, "format_version": recovery_plan::FORMAT, "created_at": null,
+        "kind": recovery_plan::KIND, "format_version": plan.format, "created_at": null,
         "checksum": plan.evidence_checksum, "valid": true, "project": plan.address.project,
         "environment": plan.address.environment, "offline": false, "authorizes_apply": false, "actions": actions,
         "plan": null, "blocked_operation_id": plan.blocked_operation_id(),
@@ -131,7 +131,7 @@ fn recovery(path: &Path) -> CmdResult {
         "candidate_state": plan.candidate,
     });
     let mut text = Doc::new();
-    text.heading("Recovery plan, format 3, evidence checksum verified");
+    text.heading(format!("Recovery plan, format {}, evidence checksum verified", plan.format));
     let mut rows = vec![
         ("project", plan.address.project.clone()),
         ("environment", plan.address.environment.clone()),

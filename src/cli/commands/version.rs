@@ -17,7 +17,7 @@ struct VersionData {
     target: String,
     plan_formats: [u32; 1],
     control_versions: [u32; 5],
-    recovery_plan_formats: [u64; 1],
+    recovery_plan_formats: [u64; 3],
     state_version: u32,
     project_api_versions: [&'static str; 1],
 }
@@ -29,7 +29,7 @@ pub fn run(_context: &Context) -> CmdResult {
         target: format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
         plan_formats: [5],
         control_versions: [1, 2, 3, 4, 5],
-        recovery_plan_formats: [crate::state::recovery_plan::FORMAT],
+        recovery_plan_formats: crate::state::recovery_plan::FORMATS,
         state_version: 1,
         project_api_versions: ["streamt.dev/v1alpha1"],
     };

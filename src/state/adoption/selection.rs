@@ -18,7 +18,8 @@ use crate::state::sealed::Seal;
 
 pub const KIND: &str = "streamt.adoption-selection";
 pub const FORMAT: u64 = 1;
-const SEAL: Seal = Seal { kind: KIND, what: "adoption selection", format: FORMAT, key: "checksum", name: "checksum" };
+const SEAL: Seal =
+    Seal { kind: KIND, what: "adoption selection", formats: &[FORMAT], key: "checksum", name: "checksum" };
 /// Resources that one operation claims.
 pub const MAX_RESOURCES: usize = MAX_GROUP;
 const AGAIN: &str = "save the selection again at a new path and review that; never edit one";

@@ -271,19 +271,24 @@ impl Intent {
     /// where there is some.
     pub fn to_value(&self, control_version: u8) -> Value {
         let mut value = json(self);
-        let absent: &[&str] = match control_version {
-            1 => &["gateway_evidence", "connector_evidence"],
-            2 => &["connector_evidence"],
-            _ => &[],
-        };
         if let Some(Value::Array(actions)) = value.get_mut("actions") {
-            for action in actions.iter_mut().filter_map(Value::as_object_mut) {
-                for key in absent {
-                    action.shift_remove(*key);
-                }
-            }
+            actions.iter_mut().for_each(|action| in_version(action, control_version));
         }
         value
+    }
+}
+
+/// Takes from an action what the actions of a version do not have.
+pub fn in_version(action: &mut Value, control_version: u8) {
+    let absent: &[&str] = match control_version {
+        1 => &["gateway_evidence", "connector_evidence"],
+        2 => &["connector_evidence"],
+        _ => &[],
+    };
+    if let Value::Object(members) = action {
+        for key in absent {
+            members.shift_remove(*key);
+        }
     }
 }
 

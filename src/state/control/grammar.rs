@@ -372,7 +372,8 @@ fn check_intent(intent: &Intent, version: u8, address: &StateAddress) -> Result<
 }
 
 /// Evidence belongs to connector deletions, from version 3 on, and to Gateway rules, which this version neither writes nor
-/// reads. Reading the evidence of a deletion has proved its form.
+/// reads. Reading the evidence of a deletion has proved its form. A deletion of an earlier version can be read, so that it can
+/// be shown and abandoned, and proves nothing (REC-065).
 fn check_action(action: &Action, version: u8) -> Result<(), ControlError> {
     let kind = action.resource_id.kind();
     if !verb_fits(kind, action.action) {
@@ -382,8 +383,8 @@ fn check_action(action: &Action, version: u8) -> Result<(), ControlError> {
         return refuse("the operation carries evidence that this version of streamt cannot read");
     }
     let deletes = (kind, action.action) == (Kind::Connector, Verb::Delete);
-    if deletes && version < 3 {
-        return refuse("this control version holds no connector deletion");
+    if deletes && version < 3 && action.connector_evidence.is_some() {
+        return refuse("this control version holds no evidence of a connector deletion");
     }
     if action.connector_evidence.is_some() && !deletes {
         return refuse("only a connector deletion carries connector evidence");
@@ -395,7 +396,7 @@ fn check_action(action: &Action, version: u8) -> Result<(), ControlError> {
     if replaces && version != RUNNER_VERSION {
         return refuse("a runner is replaced by an operation of its own, in control version 4");
     }
-    if (deletes && action.connector_evidence.is_none()) || (kind == Kind::GatewayRule && version > 1) {
+    if (deletes && version > 2 && action.connector_evidence.is_none()) || (kind == Kind::GatewayRule && version > 1) {
         return refuse("an action lacks its evidence");
     }
     Ok(())

@@ -6,6 +6,8 @@ mod completion;
 mod document;
 mod event;
 mod grammar;
+#[cfg(test)]
+mod legacy_tests;
 mod resolution;
 mod resume;
 #[cfg(test)]
@@ -29,7 +31,7 @@ use document::Open;
 pub use completion::RunnerCompletion;
 pub use event::{
     Cleared, Event, EventKind, FailureCode, Intent, OperationKind, ProgressEntry, ProgressStatus, RecoveryRecord,
-    StoredEvent, Succeeded,
+    StoredEvent, Succeeded, in_version,
 };
 pub use resolution::{AcceptedAs, Presence, RecoveryIntent, Resolution, ResolutionRecord, Target, check_targets};
 pub use resume::{MAX_RESUMES, ResumeRecord};

@@ -6,7 +6,9 @@ use uuid::Uuid;
 
 use crate::compiler::canonical::{Checksum, to_canonical};
 use crate::compiler::strict_json;
-use crate::state::control::{CURRENT_VERSION, Control, Event, EventKind, StoredEvent, Succeeded};
+use crate::state::control::{
+    CURRENT_VERSION, Control, Event, EventKind, RESUMED_VERSION, RUNNER_VERSION, StoredEvent, Succeeded,
+};
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 use crate::state::scalar::uuid_text;
@@ -57,7 +59,10 @@ impl ControlFile {
         let header = lines.next().ok_or_else(|| invalid("it has no header"))?;
         let header = read_header(header, address).map_err(invalid)?;
 
-        let mut control = Control::clear(address);
+        let mut control = match header.operation_id {
+            Some(_) => Control::clear(address),
+            None => Control::clear_in_version(address, header.control_version).map_err(|error| invalid(error.0))?,
+        };
         let mut end = None;
         for line in lines {
             if end.is_some() || header.operation_id.is_none() {
@@ -109,8 +114,8 @@ fn read_header(line: &[u8], address: &StateAddress) -> Result<Header, &'static s
         return Err("its header is not in canonical form");
     }
     match (header.control_version, header.operation_id) {
-        (CURRENT_VERSION, _) | (1..=5, Some(_)) => Ok(header),
-        (1..=5, None) => Err("a clear control has another version"),
+        (1..=RUNNER_VERSION, _) | (RESUMED_VERSION, Some(_)) => Ok(header),
+        (RESUMED_VERSION, None) => Err("a resumed control is never clear"),
         _ => Err("its control version is not supported"),
     }
 }

@@ -136,7 +136,7 @@ mod tests {
         one.accepted_as.ok_or_else(|| one.reason.expect("a reason"))
     }
 
-    /// CRM-112, CRM-113, CRM-114
+    /// CRM-112, CRM-113, CRM-114, REC-049
     #[test]
     fn a_deletion_is_done_when_absent_undone_when_as_reviewed_and_nothing_else() {
         let (mut world, action) = blocked();
@@ -179,7 +179,24 @@ mod tests {
         assert_eq!(next.resources, expected);
     }
 
-    /// CRM-111
+    /// REC-049, REC-065: an operation of control version 1 or 2. Neither the record nor what is live stands in for evidence.
+    #[test]
+    fn a_deletion_without_evidence_asks_nobody_and_is_in_no_form() {
+        let (mut world, action) = blocked();
+        let bare = Action { connector_evidence: None, ..action };
+        for live in [absent("gone"), live(&connector("gone", CONFIG))] {
+            world.observations.connectors.insert("gone".into(), live);
+            for declared in [false, true] {
+                world.artifacts.connectors = declared.then(|| connector("gone", CONFIG)).into_iter().collect();
+                assert_eq!(questions(&intent_of(vec![bare.clone()]), &world.state, &world.desired()), None);
+                for started in [false, true] {
+                    assert_eq!(stands(&world, &bare, started), Err(Reason::ContentNotProvable));
+                }
+            }
+        }
+    }
+
+    /// CRM-111, REC-049
     #[test]
     fn a_deletion_that_its_record_or_the_project_contradicts_asks_nobody() {
         let refused = |change: &dyn Fn(&mut World)| {

@@ -143,6 +143,12 @@ fn a_store_whose_authority_is_not_proved_ends_the_command() {
         gate.open();
         let run = crate::harness::Run::of("plan", child.wait_with_output().unwrap()).exits(0);
         assert_eq!(run.json()["data"]["deletes"], 1);
+
+        // LIM-007: a store that was not migrated yet.
+        yard.sql(&crate::pg_migrate::to_version_1("{schema}", "{writer}"));
+        for line in ["plan --out other.json", APPLY] {
+            refused(&yard, "version 1", line, "E420_STATE_BACKEND_UNAVAILABLE");
+        }
     });
 }
 

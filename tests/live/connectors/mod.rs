@@ -4,6 +4,7 @@
 mod course;
 mod crashes;
 mod deletion;
+mod earlier;
 mod faults;
 mod gates;
 mod life;

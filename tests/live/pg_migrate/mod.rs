@@ -22,15 +22,18 @@ fn store_of_version_1(major: &str) -> (Estate, String) {
 
 /// Takes version 2 back, as no command of the product can: a store of version 1 whose operations have happened.
 fn back_to_version_1(estate: &Estate) {
-    let (schema, writer) = (&estate.schema, &estate.writer);
-    estate.sql(&format!(
+    estate.sql(&to_version_1(&estate.schema, &estate.writer));
+}
+
+pub fn to_version_1(schema: &str, writer: &str) -> String {
+    format!(
         "REVOKE ALL ON ALL TABLES IN SCHEMA {schema} FROM {writer}; REVOKE ALL ON SCHEMA {schema} FROM {writer};
          ALTER TABLE {schema}.store_metadata DROP CONSTRAINT store_metadata_schema_version_check,
            DROP CONSTRAINT store_metadata_writer_role_name_check, DROP COLUMN writer_role_name;
          UPDATE {schema}.store_metadata SET schema_version = 1;
          ALTER TABLE {schema}.store_metadata ADD CONSTRAINT store_metadata_schema_version_check CHECK (schema_version = 1);
          DELETE FROM {schema}.schema_migrations WHERE schema_version = 2"
-    ));
+    )
 }
 
 fn line(id: &str, writer: &str) -> String {

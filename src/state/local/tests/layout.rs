@@ -356,10 +356,28 @@ fn a_control_of_another_version_address_or_operation_is_refused() {
     ] {
         assert!(with(&header.replace(from, to)).is_err(), "{to}");
     }
-    let clear = header_bytes(&address(), 3, None).unwrap();
-    assert!(ControlFile::read(&clear, &address(), "control").unwrap().control.is_clear());
-    let old = String::from_utf8(clear).unwrap().replace(":3", ":2");
-    assert!(ControlFile::read(old.as_bytes(), &address(), "control").is_err(), "a clear control is in version 3");
+}
+
+/// CRM-075: it is read in its version, looking leaves it alone, and the next operation ends in the current one.
+#[test]
+fn a_clear_control_of_an_earlier_version_is_read_and_upgraded_by_the_next_write() {
+    for version in [1, 2, 3, 4] {
+        let (project, store) = project();
+        apply(&store, "orders");
+        let path = file(&project, "prod.control.jsonl");
+        let header = header_bytes(&address(), version, None).unwrap();
+        std::fs::write(&path, &header).unwrap();
+        let seen = store.read_snapshot(&address()).unwrap().control;
+        assert_eq!((seen.control.is_clear(), seen.control.version()), (true, version));
+        acquire(&store);
+        assert_eq!(std::fs::read(&path).unwrap(), header, "a lock alone writes nothing");
+        apply(&store, "payments");
+        assert_eq!(std::fs::read(&path).unwrap(), header_bytes(&address(), 3, None).unwrap());
+    }
+    for version in [0, 5, 6] {
+        let header = header_bytes(&address(), version, None).unwrap();
+        assert!(ControlFile::read(&header, &address(), "control").is_err(), "{version}");
+    }
 }
 
 proptest! {
