@@ -2,6 +2,7 @@
 //! of two commands that ran in turns in one run. `perf/README.md` says what is measured and what came out.
 #![allow(clippy::disallowed_methods)]
 
+mod connect;
 mod contend;
 #[path = "../tests/live/faults/mod.rs"]
 mod faults;
@@ -29,6 +30,7 @@ const USAGE: &str = "usage: perf figures STREAMT SCRATCH RUNS [HOST:PORT [DSN]]
        perf create HOST:PORT PREFIX COUNT [--led]
        perf delete HOST:PORT PREFIX
        perf contend STREAMT HOST:PORT OWNER_DSN ROUNDS
+       perf connectors STREAMT SCRATCH RUNS HOST:PORT WORKER USER PASSWORD
        perf losses KILLS SILENCES HOST:PORT REGISTRY POSTGRES...";
 
 fn main() -> ExitCode {
@@ -57,6 +59,18 @@ fn run(words: &[&str]) -> Result<(), Failure> {
                 [servers, more @ ..] => bench.live(servers, more.first().copied()),
                 [] => Ok(()),
             });
+            bench.table.print();
+            outcome
+        }
+        ["connectors", streamt, scratch, runs, servers, url, user, password] => {
+            let mut bench = Bench {
+                streamt: PathBuf::from(streamt),
+                bare: std::env::current_exe()?,
+                scratch: PathBuf::from(scratch),
+                runs: runs.parse()?,
+                table: table::Table::default(),
+            };
+            let outcome = bench.connectors(servers, connect::Worker { url, user, password });
             bench.table.print();
             outcome
         }
