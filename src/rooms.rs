@@ -15,7 +15,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("validate", &["assertions", "codes", "compiler", "project", "sql"]),
     ("ownership", &["compiler", "project"]),
     ("planner", &["codes", "compiler", "ownership", "project"]),
-    ("providers", &["assertions", "codes", "compiler", "failpoint", "planner", "project"]),
+    ("providers", &["assertions", "codes", "compiler", "failpoint", "planner", "project", "sql"]),
     // A store on the network shares the one way to set up TLS.
     ("state", &["codes", "compiler", "failpoint", "files", "ownership", "planner", "project", "providers::tls"]),
     // A message that changes something carries a lease; only the lock actor can make one.

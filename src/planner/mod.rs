@@ -9,6 +9,7 @@ mod build;
 pub mod cause;
 pub mod connector;
 pub mod desired;
+pub mod flink;
 pub mod impact;
 pub mod model;
 pub mod needs;

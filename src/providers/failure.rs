@@ -11,6 +11,7 @@ pub enum Identity {
     Topic(String),
     Subject(String),
     Connector(String),
+    Job(String),
 }
 
 impl fmt::Display for Identity {
@@ -19,6 +20,7 @@ impl fmt::Display for Identity {
             Self::Topic(name) => write!(f, "topic:{name}"),
             Self::Subject(name) => write!(f, "schema:{name}"),
             Self::Connector(name) => write!(f, "connector:{name}"),
+            Self::Job(name) => write!(f, "flink_job:{name}"),
         }
     }
 }
@@ -58,6 +60,8 @@ pub enum ProviderFailure {
         field: &'static str,
         problem: &'static str,
     },
+    /// A job is to be submitted, and its Flink cluster declares no SQL Gateway.
+    NoSqlGateway,
     /// A certificate, key or handshake; `what` says which.
     Tls {
         what: &'static str,
@@ -110,6 +114,10 @@ pub enum ProviderFailure {
         reply: Reply,
         text: Option<VendorText>,
     },
+    /// Flink did not accept the SQL of a job: no effect.
+    SqlRefused {
+        text: Option<VendorText>,
+    },
     /// Cancelled, right lost or panic. `uncertain`: a request may have been applied.
     Aborted {
         uncertain: bool,
@@ -137,6 +145,7 @@ impl ProviderFailure {
             Self::Uncertain { .. } | Self::Partial { .. } | Self::RemovalDrift => true,
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
+            | Self::NoSqlGateway
             | Self::Tls { .. }
             | Self::Auth { .. }
             | Self::Unreachable
@@ -152,7 +161,8 @@ impl ProviderFailure {
             | Self::Conflict { .. }
             | Self::CannotReducePartitions { .. }
             | Self::Busy { .. }
-            | Self::Rejected { .. } => false,
+            | Self::Rejected { .. }
+            | Self::SqlRefused { .. } => false,
         }
     }
 
@@ -169,6 +179,7 @@ impl ProviderFailure {
             | Self::SchemaTypeUnsupported { .. } => Self::Uncertain { stage, unresolved },
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
+            | Self::NoSqlGateway
             | Self::Auth { .. }
             | Self::Ambiguous { .. }
             | Self::Unsupported { .. }
@@ -177,6 +188,7 @@ impl ProviderFailure {
             | Self::CannotReducePartitions { .. }
             | Self::Busy { .. }
             | Self::Rejected { .. }
+            | Self::SqlRefused { .. }
             | Self::Aborted { .. }
             | Self::Uncertain { .. }
             | Self::Partial { .. }
@@ -187,6 +199,8 @@ impl ProviderFailure {
     pub fn code(&self) -> Code {
         match self {
             Self::Config { .. } | Self::ConfigInvalid { .. } => Code::E208MissingConfig,
+            Self::NoSqlGateway => Code::E206SqlGatewayNotConfigured,
+            Self::SqlRefused { .. } => Code::E403FlinkSqlError,
             Self::Tls { .. } => Code::E405SslError,
             Self::Auth { .. } => Code::E404AuthFailed,
             Self::Unreachable | Self::IdentityProviderUnreachable => Code::E406ConnectionRefused,
@@ -218,6 +232,7 @@ impl ProviderFailure {
             | Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => true,
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
+            | Self::NoSqlGateway
             | Self::Tls { .. }
             | Self::Auth { .. }
             | Self::Unreachable
@@ -232,6 +247,7 @@ impl ProviderFailure {
             | Self::NotFound
             | Self::Busy { .. }
             | Self::Rejected { .. }
+            | Self::SqlRefused { .. }
             | Self::Aborted { .. }
             | Self::Uncertain { .. }
             | Self::Partial { .. }
@@ -242,10 +258,11 @@ impl ProviderFailure {
     /// What the server itself said, when it said something.
     pub fn vendor_text(&self) -> Option<&VendorText> {
         match self {
-            Self::Auth { text } | Self::Rejected { text, .. } => text.as_ref(),
+            Self::Auth { text } | Self::Rejected { text, .. } | Self::SqlRefused { text } => text.as_ref(),
             Self::Partial { class, .. } => class.vendor_text(),
             Self::Config { .. }
             | Self::ConfigInvalid { .. }
+            | Self::NoSqlGateway
             | Self::Tls { .. }
             | Self::Unreachable
             | Self::IdentityProviderUnreachable
@@ -279,6 +296,10 @@ impl ProviderFailure {
         match self {
             Self::Config { .. } => Some("set it in the runtime block of the project or of the selected environment"),
             Self::ConfigInvalid { .. } => Some("correct it in the runtime block"),
+            Self::NoSqlGateway => Some("set sql_gateway_url of the cluster in runtime.flink.clusters"),
+            Self::SqlRefused { .. } => {
+                Some("correct the SQL of the model, or what it reads and writes: `streamt compile` writes the job's whole text")
+            }
             Self::Tls { .. } => {
                 Some("check the ssl_* settings of the runtime block, and that the host name is the certificate's")
             }
@@ -323,6 +344,8 @@ impl fmt::Display for ProviderFailure {
         match self {
             Self::Config { field } => write!(f, "needs {field}, which is not set"),
             Self::ConfigInvalid { field, problem } => write!(f, "cannot use {field}: it {problem}"),
+            Self::NoSqlGateway => f.write_str("needs a SQL Gateway, which its Flink cluster does not declare"),
+            Self::SqlRefused { .. } => f.write_str("was refused by Flink"),
             Self::Tls { what } => write!(f, "failed in TLS: {what}"),
             Self::Auth { .. } => f.write_str("was not authorized"),
             Self::Unreachable => f.write_str("failed: the service cannot be reached"),

@@ -6,6 +6,7 @@
 pub mod connect;
 pub mod context;
 pub mod failure;
+pub mod flink;
 pub mod guard;
 pub mod http;
 pub mod kafka;
@@ -16,6 +17,7 @@ pub mod vendor_text;
 pub use connect::ConnectClient;
 pub use context::{Ctx, Purpose};
 pub use failure::{Identity, ProviderFailure, Reply};
+pub use flink::FlinkClient;
 pub use guard::{Lost, MutationGuard};
 pub use kafka::KafkaClient;
 pub use schema_registry::RegistryClient;

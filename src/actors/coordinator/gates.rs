@@ -289,7 +289,7 @@ impl Driver {
             .map(|(identity, failure)| {
                 let verb = match identity {
                     Identity::Topic(name) if created.contains(name) => "create",
-                    Identity::Topic(_) | Identity::Subject(_) | Identity::Connector(_) => "update",
+                    Identity::Topic(_) | Identity::Subject(_) | Identity::Connector(_) | Identity::Job(_) => "update",
                 };
                 failure.diagnostic(&format!("{identity}: {verb}"))
             })
