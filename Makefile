@@ -5,7 +5,7 @@ SHELL := /usr/bin/env bash
 
 SERVICES := tests/services/services
 
-.PHONY: help demo build test test-offline test-postgres-all test-connect-all services services-down services-env lint fmt snapshots reference perf clean
+.PHONY: help demo build test test-offline test-postgres-all test-connect-all test-flink-1 services services-down services-env lint fmt snapshots reference perf clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,8 +28,11 @@ test-postgres-all: ## The tests of PostgreSQL state against every supported majo
 test-connect-all: ## The tests of connectors against older Kafka Connect workers too, 3.5 and 3.4
 	@tests/connect-all
 
+test-flink-1: ## The tests of Flink against Flink 1.20 with the plain Kafka connector
+	@tests/flink-1
+
 services: ## Start the services of the tests and leave them running
-	$(SERVICES) up kafka kafka-3 connect registry postgres-14 postgres-18 pgbouncer
+	$(SERVICES) up kafka kafka-3 connect flink registry postgres-14 postgres-18 pgbouncer
 
 services-down: ## Stop them
 	$(SERVICES) down

@@ -157,6 +157,8 @@ fn is_outage(failure: &ProviderFailure) -> bool {
         | ProviderFailure::Aborted { .. }
         | ProviderFailure::Busy { .. }
         | ProviderFailure::RemovalDrift
+        | ProviderFailure::NoSqlGateway
+        | ProviderFailure::SqlRefused { .. }
         | ProviderFailure::Uncertain { .. }
         | ProviderFailure::Partial { .. } => true,
     }

@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::connect::ConnectActor;
+use super::flink::FlinkActor;
 use super::kafka::KafkaActor;
 use super::schema_registry::SchemaRegistryActor;
-use crate::project::model::{ConnectRuntime, KafkaRuntime, SchemaRegistryRuntime, Tls};
+use crate::project::model::{ConnectRuntime, FlinkCluster, KafkaRuntime, SchemaRegistryRuntime, Tls};
 
 /// Endpoint and credentials of one provider, the latter under a key that exists in this process only.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -27,6 +28,7 @@ pub(crate) struct Registry {
     kafka: RefCell<HashMap<ActorKey, WeakAddr<KafkaActor>>>,
     schema_registry: RefCell<HashMap<ActorKey, WeakAddr<SchemaRegistryActor>>>,
     connect: RefCell<HashMap<ActorKey, WeakAddr<ConnectActor>>>,
+    flink: RefCell<HashMap<ActorKey, WeakAddr<FlinkActor>>>,
 }
 
 impl Registry {
@@ -34,7 +36,13 @@ impl Registry {
         let mut key = [0; 32];
         key[..16].copy_from_slice(Uuid::new_v4().as_bytes());
         key[16..].copy_from_slice(Uuid::new_v4().as_bytes());
-        Self { key, kafka: RefCell::default(), schema_registry: RefCell::default(), connect: RefCell::default() }
+        Self {
+            key,
+            kafka: RefCell::default(),
+            schema_registry: RefCell::default(),
+            connect: RefCell::default(),
+            flink: RefCell::default(),
+        }
     }
 
     /// Starts the actor in the current arbiter unless one serves the same endpoint and credential.
@@ -52,6 +60,60 @@ impl Registry {
     pub fn connect(&self, runtime: &ConnectRuntime, project_root: &Path) -> Addr<ConnectActor> {
         let key = self.connect_key(runtime, project_root);
         shared(&self.connect, key, || ConnectActor::new(runtime, project_root).start())
+    }
+
+    /// Serves the jobs of one cluster that log in to this Kafka and this registry.
+    pub fn flink(
+        &self,
+        cluster: &FlinkCluster,
+        kafka: Option<&KafkaRuntime>,
+        registry: Option<&SchemaRegistryRuntime>,
+        project_root: &Path,
+    ) -> Addr<FlinkActor> {
+        let key = self.flink_key(cluster, kafka, registry, project_root);
+        shared(&self.flink, key, || FlinkActor::new(cluster, kafka, registry, project_root).start())
+    }
+
+    fn flink_key(
+        &self,
+        cluster: &FlinkCluster,
+        kafka: Option<&KafkaRuntime>,
+        registry: Option<&SchemaRegistryRuntime>,
+        project_root: &Path,
+    ) -> ActorKey {
+        let FlinkCluster {
+            cluster_type: _,
+            rest_url,
+            sql_gateway_url,
+            version: _,
+            environment: _,
+            kafka_connector,
+            api_key,
+            api_secret,
+            auth: basic,
+            tls,
+            confluent: _,
+            timeout,
+            retries,
+            statement_timeout,
+        } = cluster;
+        let mut auth = Keyed::new(&self.key);
+        auth.field(rest_url.as_deref());
+        auth.field(sql_gateway_url.as_deref());
+        auth.field(Some(&format!("{kafka_connector:?}/{timeout}/{retries}/{statement_timeout}")));
+        auth.field(api_key.as_ref().map(|secret| secret.expose()));
+        auth.field(api_secret.as_ref().map(|secret| secret.expose()));
+        auth.field(basic.username.as_deref());
+        auth.field(basic.password.as_ref().map(|secret| secret.expose()));
+        auth.tls(tls, project_root);
+        let others = [
+            kafka.map(|runtime| self.kafka_key(runtime, project_root).auth),
+            registry.map(|runtime| self.schema_registry_key(runtime, project_root).auth),
+        ];
+        for other in others {
+            auth.bytes(other.as_ref().map(<[u8; 32]>::as_slice));
+        }
+        ActorKey { endpoint: rest_url.clone().unwrap_or_default(), auth: auth.end() }
     }
 
     fn kafka_key(&self, runtime: &KafkaRuntime, project_root: &Path) -> ActorKey {
@@ -131,6 +193,10 @@ impl Keyed {
     }
 
     fn field(&mut self, value: Option<&str>) {
+        self.bytes(value.map(str::as_bytes));
+    }
+
+    fn bytes(&mut self, value: Option<&[u8]>) {
         match value {
             None => self.0.update([0]),
             Some(value) => {

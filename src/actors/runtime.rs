@@ -356,6 +356,7 @@ fn ended_observation() -> Observed {
         source_topics: Err(ended()),
         subjects: Err(ended()),
         connectors: Err(ended()),
+        jobs: Err(ended()),
         consumers: None,
         counts: None,
     }

@@ -10,13 +10,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::connect::ConnectActor;
 use super::coordinator::answered;
+use super::flink::FlinkActor;
 use super::registry::Registry;
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::artifact::FlinkJobArtifact;
 use crate::messages::operation::ProviderKind;
-use crate::messages::status::{ObserveRequest, Observed, ObservedConnector, ObservedTopics, RecordCounts};
-use crate::messages::{connect, kafka, schema_registry};
+use crate::messages::status::{ObserveRequest, Observed, ObservedConnector, ObservedJob, ObservedTopics, RecordCounts};
+use crate::messages::{connect, flink, kafka, schema_registry};
 use crate::planner::connector::ConnectorName;
+use crate::planner::flink::cluster_of;
 use crate::planner::observation::TopicObservation;
+use crate::project::Project;
 use crate::providers::kafka::{ConfigRead, Groups, OffsetAt, Offsets, Partition};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 
@@ -27,7 +31,7 @@ const BUDGET: Duration = Duration::from_secs(60);
 
 pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel: CancellationToken) -> Observed {
     let ctx = Ctx::new(Purpose::Status, BUDGET, cancel);
-    let ObserveRequest { project, topics, source_topics, subjects, connectors, consumers, counts } = request;
+    let ObserveRequest { project, topics, source_topics, subjects, connectors, jobs, consumers, counts } = request;
     let kafka = project.runtime.kafka.as_ref().map(|runtime| registry.kafka(runtime, &project.root));
     let schemas =
         project.runtime.schema_registry.as_ref().map(|runtime| registry.schema_registry(runtime, &project.root));
@@ -93,6 +97,7 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
             .await
             .map_err(told(ProviderKind::KafkaConnect, "reading connectors"))
     };
+    let running = async { observe_jobs(registry, &project, &jobs, &ctx).await };
     let groups = async {
         if !consumers || topics.is_empty() {
             return None;
@@ -104,9 +109,9 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
         };
         Some(read.await)
     };
-    let ((topics, counts), source_topics, subjects, connectors, consumers) =
-        tokio::join!(managed, sources, registered, deployed, groups);
-    Observed { topics, source_topics, subjects, connectors, consumers, counts }
+    let ((topics, counts), source_topics, subjects, connectors, jobs, consumers) =
+        tokio::join!(managed, sources, registered, deployed, running, groups);
+    Observed { topics, source_topics, subjects, connectors, jobs, consumers, counts }
 }
 
 /// Configuration and status of each; one that goes away between both reads does not exist.
@@ -130,6 +135,43 @@ async fn observe_connectors(
         .buffered(ASKED_AT_ONCE)
         .try_collect()
         .await
+}
+
+/// Every job on its own cluster; of one that does not run, also why.
+async fn observe_jobs(
+    registry: &Registry,
+    project: &Project,
+    jobs: &[FlinkJobArtifact],
+    ctx: &Ctx,
+) -> Result<BTreeMap<String, ObservedJob>, Diagnostic> {
+    let mut clusters: BTreeMap<&str, (Addr<FlinkActor>, BTreeSet<String>)> = BTreeMap::new();
+    for job in jobs {
+        let (alias, cluster) = cluster_of(project, job)?;
+        let runtime = &project.runtime;
+        let actor = || registry.flink(cluster, runtime.kafka.as_ref(), runtime.schema_registry.as_ref(), &project.root);
+        clusters.entry(alias).or_insert_with(|| (actor(), BTreeSet::new())).1.insert(job.name.clone());
+    }
+    let doing = told(ProviderKind::Flink, "reading jobs");
+    let seen = stream::iter(clusters.into_values())
+        .map(|(cluster, names)| async move {
+            let seen = answered(cluster.send(flink::ObserveJobs { ctx: ctx.clone(), names }).await)?;
+            let mut jobs = Vec::new();
+            for (name, live) in seen {
+                let failed = live.job.as_ref().filter(|job| !job.state.runs());
+                let failure = match failed {
+                    Some(job) => {
+                        answered(cluster.send(flink::FailureOf { ctx: ctx.clone(), id: job.id.clone() }).await)?
+                    }
+                    None => None,
+                };
+                jobs.push((name, ObservedJob { live, failure }));
+            }
+            Ok(jobs)
+        })
+        .buffered(ASKED_AT_ONCE)
+        .try_collect::<Vec<_>>()
+        .await;
+    seen.map(|seen| seen.into_iter().flatten().collect()).map_err(doing)
 }
 
 /// The records of the topics that exist, by two reads of `offsets` side by side.

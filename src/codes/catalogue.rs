@@ -154,6 +154,7 @@ catalogue! {
     W146TopicReplicationDiffers => "W146_TOPIC_REPLICATION_DIFFERS",
     W147ObservationIncomplete => "W147_OBSERVATION_INCOMPLETE",
     W148SampleShort => "W148_SAMPLE_SHORT",
+    W149FlinkJobFailed => "W149_FLINK_JOB_FAILED",
     W201SqlParseWarning => "W201_SQL_PARSE_WARNING",
     W202UnusedSource => "W202_UNUSED_SOURCE",
     W203SourceNoColumns => "W203_SOURCE_NO_COLUMNS",

@@ -45,8 +45,8 @@ impl Kind {
     /// Whether this version can deploy the kind; `plan` refuses the others with E221.
     pub const fn deployable(self) -> bool {
         match self {
-            Self::Schema | Self::Topic | Self::Connector => true,
-            Self::FlinkJob | Self::KafkaStreamsJob | Self::GatewayRule => false,
+            Self::Schema | Self::Topic | Self::FlinkJob | Self::Connector => true,
+            Self::KafkaStreamsJob | Self::GatewayRule => false,
         }
     }
 }

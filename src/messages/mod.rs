@@ -4,6 +4,7 @@
 pub mod adoption;
 pub mod connect;
 pub mod discover;
+pub mod flink;
 pub mod kafka;
 pub mod lock;
 pub mod operation;

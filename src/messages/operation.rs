@@ -14,6 +14,7 @@ use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
 use crate::planner::Plan;
+use crate::planner::flink::{JobId, JobState};
 use crate::planner::model::Verb;
 use crate::state::model::{StateAddress, StoreIdentity};
 use crate::state::plan_file::{ReviewedPlan, Stale};
@@ -99,6 +100,7 @@ impl Cancel {
 pub enum ProviderKind {
     Kafka,
     SchemaRegistry,
+    Flink,
     KafkaConnect,
 }
 
@@ -107,6 +109,7 @@ impl ProviderKind {
         match self {
             Self::Kafka => "Kafka",
             Self::SchemaRegistry => "Schema Registry",
+            Self::Flink => "Flink",
             Self::KafkaConnect => "Kafka Connect",
         }
     }
@@ -217,6 +220,17 @@ pub struct Lists {
     pub unchanged: Vec<Label>,
     pub errors: Vec<ActionFailure>,
     pub not_started: Vec<Label>,
+    /// The Flink jobs among `created`.
+    pub jobs: Vec<SubmittedJob>,
+}
+
+/// A Flink job that this apply submitted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubmittedJob {
+    pub name: String,
+    pub id: JobId,
+    /// When its submission was proved.
+    pub state: JobState,
 }
 
 /// Reads and compiles the project again while the lock is held (SAF-028): the plan is judged against the files of that moment.
@@ -244,7 +258,7 @@ pub struct PlanOutcome {
     pub plan: Arc<Plan>,
     pub state: StateFacts,
     pub saved: Option<SavedPlan>,
-    /// W106, W119, W146, W147.
+    /// W106, W119, W146, W147, W149.
     pub warnings: Diagnostics,
 }
 

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::codes::Diagnostic;
+use crate::compiler::artifact::FlinkJobArtifact;
 use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
+use crate::planner::flink::JobObservation;
 use crate::planner::observation::{ConsumerEvidence, SchemaObservation, TopicObservation};
 use crate::project::Project;
+use crate::providers::VendorText;
 use crate::providers::connect::ConnectorStatus;
 
 /// Empty lists ask nothing; a provider that nothing asks is not contacted.
@@ -21,6 +24,8 @@ pub struct ObserveRequest {
     pub subjects: Vec<String>,
     /// Names of the default worker cluster.
     pub connectors: Vec<ConnectorName>,
+    /// Each on the cluster that it belongs to.
+    pub jobs: Vec<FlinkJobArtifact>,
     /// Also who consumes `topics`.
     pub consumers: bool,
     /// Also how many records `topics` hold.
@@ -46,6 +51,13 @@ pub struct ObservedConnector {
     pub status: Option<ConnectorStatus>,
 }
 
+/// A job and, when it does not run, why it failed last.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ObservedJob {
+    pub live: JobObservation,
+    pub failure: Option<VendorText>,
+}
+
 /// What is there, read without planning.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -53,6 +65,7 @@ pub struct Observed {
     pub source_topics: Result<BTreeMap<String, TopicObservation>, Diagnostic>,
     pub subjects: Result<BTreeMap<String, SchemaObservation>, Diagnostic>,
     pub connectors: Result<BTreeMap<String, ObservedConnector>, Diagnostic>,
+    pub jobs: Result<BTreeMap<String, ObservedJob>, Diagnostic>,
     /// None unless asked for.
     pub consumers: Option<Result<ConsumerEvidence, Diagnostic>>,
     /// None unless asked for, or when the topics could not be read.

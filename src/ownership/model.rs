@@ -214,6 +214,7 @@ const MAX_SERIAL: u64 = (1 << 53) - 1;
 /// The `backend` text of a record, by kind; connectors and Gateway rules bind an endpoint and are not here.
 pub const KAFKA_BACKEND: &str = "direct-kafka";
 pub const SCHEMA_REGISTRY_BACKEND: &str = "schema-registry";
+pub const FLINK_BACKEND: &str = "flink";
 
 #[cfg(test)]
 #[path = "model_tests.rs"]

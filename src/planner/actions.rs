@@ -14,7 +14,7 @@ pub(super) fn actions(changes: &[Change]) -> Vec<Action> {
             gateway_evidence: None,
             connector_evidence: match &change.diff {
                 Diff::ConnectorRemoval(evidence) => Some(evidence.as_ref().clone()),
-                Diff::None | Diff::Topic(_) | Diff::Schema(_) | Diff::Connector(_) => None,
+                Diff::None | Diff::Topic(_) | Diff::Schema(_) | Diff::Connector(_) | Diff::Job(_) => None,
             },
             kafka_streams_evidence: None,
         })

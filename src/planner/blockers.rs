@@ -4,6 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::connector::{ConnectorRemovalAssessment, RemovalStatus};
+use super::flink::JobDiff;
 use super::model::{BlockerCode, Change, Diff, SafetyBlocker, Verb};
 use super::topic::reduction_message;
 use crate::compiler::artifact::Kind;
@@ -27,6 +28,7 @@ fn blocker(change: &Change) -> Option<SafetyBlocker> {
     let action = change.verb?;
     let (code, message, details) = match &change.diff {
         Diff::None | Diff::Connector(_) | Diff::ConnectorRemoval(_) => return None,
+        Diff::Job(diff) => return job_blocker(change, diff, action),
         Diff::Topic(diff) => {
             let reduction = diff.reduction.as_ref()?;
             let details = json!({"field": "partitions", "current": reduction.from, "desired": reduction.to});
@@ -44,6 +46,28 @@ fn blocker(change: &Change) -> Option<SafetyBlocker> {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => Map::new(),
     };
     Some(SafetyBlocker { code, kind: change.kind, resource: change.name.clone(), action, message, details })
+}
+
+/// A job that lives is never replaced and one that has ended is never started again: nothing says what becomes of its state.
+fn job_blocker(change: &Change, diff: &JobDiff, action: Verb) -> Option<SafetyBlocker> {
+    let (state, name) = (diff.state?, &change.name);
+    let mut details = Map::new();
+    let (code, message) = match action {
+        Verb::Update => {
+            let message = format!(
+                "flink_job '{name}' runs, and not what is declared: replacing it needs a savepoint that this version does not take"
+            );
+            (BlockerCode::FlinkUpdateRequiresSavepoint, message)
+        }
+        Verb::Register | Verb::Create | Verb::Submit | Verb::Delete | Verb::Cancel | Verb::Adopt => {
+            details.insert("current_status".to_owned(), json!(state.as_str()));
+            let message = format!(
+                "flink_job '{name}' is {state}: submitting it again could lose or repeat its state, and nothing proves that it does not"
+            );
+            (BlockerCode::FlinkResubmitRequiresStateEvidence, message)
+        }
+    };
+    Some(SafetyBlocker { code, kind: change.kind, resource: name.clone(), action, message, details })
 }
 
 fn unproved_removal(removal: &ConnectorRemovalAssessment) -> Option<SafetyBlocker> {

@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::DesiredResource;
-use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
 use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
 use crate::project::model::OwnershipMode;
 
@@ -15,6 +15,7 @@ use super::connector::{
     BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, ManagedConnectorObservation, Outcome,
     ResolvedConnectorRemoval, default_binding, judge, resolve_removals,
 };
+use super::flink::JobDiff;
 use super::model::{Change, Diff, OwnershipRequirement, Plan, RemovalCandidate, Verb};
 use super::observation::{Observations, SchemaObservation, TopicObservation};
 use super::ownership::{Claim, backend, decide, explain};
@@ -62,6 +63,9 @@ struct Builder<'a> {
     topics: BTreeMap<&'a str, &'a TopicArtifact>,
     schemas: BTreeMap<&'a str, &'a SchemaArtifact>,
     connectors: BTreeMap<&'a str, &'a ConnectorArtifact>,
+    /// Those of models and those of tests.
+    jobs: BTreeMap<&'a str, &'a FlinkJobArtifact>,
+    test_jobs: BTreeSet<&'a str>,
     /// The cluster that connectors run on; none when the project deploys none.
     connect: Option<BackendIdentity>,
     claims: ConnectorClaims<'a>,
@@ -80,6 +84,8 @@ impl<'a> Builder<'a> {
             topics: artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect(),
             schemas: artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect(),
             connectors: artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect(),
+            jobs: artifacts.flink_jobs.iter().chain(&artifacts.test_jobs).map(|job| (job.name.as_str(), job)).collect(),
+            test_jobs: artifacts.test_jobs.iter().map(|job| job.name.as_str()).collect(),
             connect: None,
             claims: match input.evidence {
                 Evidence::Offline => ConnectorClaims::default(),
@@ -109,7 +115,8 @@ impl<'a> Builder<'a> {
             let error = Diagnostic::new(Code::E411StateInvalid, message).at_opt(resource.location());
             return self.errors.push(error.suggest("give the declaration a shorter, plain name"));
         };
-        let diff = match self.compare(resource) {
+        let record = self.state().and_then(|state| state.resources.get(&id));
+        let diff = match self.compare(resource, record) {
             Ok(diff) => diff,
             Err(error) => return self.errors.push(error),
         };
@@ -118,10 +125,10 @@ impl<'a> Builder<'a> {
             Diff::Topic(diff) => (diff.exists, diff.verb(), diff.changes()),
             Diff::Schema(diff) => (diff.exists, diff.verb(), diff.changes()),
             Diff::Connector(diff) => (diff.exists, diff.verb(), diff.changes()),
+            Diff::Job(diff) => (diff.exists(), diff.verb(), diff.changes()),
             // Not what a desired resource is compared to.
             Diff::ConnectorRemoval(_) => (true, None, Map::new()),
         };
-        let record = self.state().and_then(|state| state.resources.get(&id));
         let backend = backend(resource.kind, self.connect.as_ref());
         let other = match resource.kind {
             Kind::Connector => self.claims.other(&backend, &resource.physical_name, &id),
@@ -218,7 +225,7 @@ impl<'a> Builder<'a> {
     }
 
     /// External resources are not compared: nothing may follow from it.
-    fn compare(&self, resource: &DesiredResource) -> Result<Diff, Diagnostic> {
+    fn compare(&self, resource: &DesiredResource, record: Option<&OwnershipRecord>) -> Result<Diff, Diagnostic> {
         let name = resource.physical_name.as_str();
         let missing = || {
             let message = format!("{} '{name}' was not observed or is no artifact", resource.kind);
@@ -258,10 +265,20 @@ impl<'a> Builder<'a> {
                     }
                 }))
             }
-            (
-                OwnershipMode::Managed | OwnershipMode::Adopted,
-                Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule,
-            ) => Err(missing()),
+            (OwnershipMode::Managed | OwnershipMode::Adopted, Kind::FlinkJob) => {
+                self.jobs.get(name).ok_or_else(missing)?;
+                let declared = &resource.artifact_checksum;
+                let recorded = record.map(|record| &record.artifact_checksum);
+                Ok(Diff::Job(match self.input.evidence {
+                    Evidence::Offline => JobDiff::of_absent(declared),
+                    Evidence::Online { observations, .. } => {
+                        JobDiff::of(declared, recorded, observations.jobs.get(name).ok_or_else(missing)?)
+                    }
+                }))
+            }
+            (OwnershipMode::Managed | OwnershipMode::Adopted, Kind::KafkaStreamsJob | Kind::GatewayRule) => {
+                Err(missing())
+            }
         }
     }
 
@@ -328,7 +345,7 @@ impl<'a> Builder<'a> {
         for change in self.changes.iter().filter(|change| change.verb.is_some()) {
             let creates = match &change.diff {
                 Diff::Schema(diff) => !diff.exists || diff.content.is_some(),
-                Diff::None | Diff::Topic(_) | Diff::Connector(_) | Diff::ConnectorRemoval(_) => false,
+                Diff::None | Diff::Topic(_) | Diff::Connector(_) | Diff::Job(_) | Diff::ConnectorRemoval(_) => false,
             };
             if let Some(schema) = self.schemas.get(change.name.as_str()).copied().filter(|_| creates) {
                 self.errors.extend(unresolved_references(schema, observations, &pending, left_out));
@@ -346,7 +363,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Kind order, then physical name, deletions last; schemas in dependency order.
+    /// Kind order, then physical name, deletions last; schemas in dependency order, jobs of tests after those of models.
     fn order(&mut self) {
         let kept = self.changes.iter().filter(|change| change.kind == Kind::Schema);
         let schemas: Vec<&SchemaArtifact> =
@@ -356,7 +373,8 @@ impl<'a> Builder<'a> {
         self.changes.sort_by(|a, b| {
             let position = |change: &Change| match change.kind {
                 Kind::Schema => positions.get(change.name.as_str()).copied().unwrap_or(usize::MAX),
-                Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => 0,
+                Kind::FlinkJob => usize::from(self.test_jobs.contains(change.name.as_str())),
+                Kind::Topic | Kind::KafkaStreamsJob | Kind::Connector | Kind::GatewayRule => 0,
             };
             let deletes = |change: &Change| change.verb == Some(Verb::Delete);
             (a.kind, deletes(a), position(a), &a.name).cmp(&(b.kind, deletes(b), position(b), &b.name))

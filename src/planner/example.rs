@@ -71,7 +71,7 @@ fn a_target_of_the_example_limits_its_plan() {
 }
 
 #[test]
-fn a_model_that_needs_a_flink_job_is_refused_unless_it_is_left_out() {
+fn a_model_that_needs_a_gateway_rule_is_refused_unless_it_is_left_out() {
     let fs = MemoryFs::new().with(
         "stream_project.yml",
         r#"
@@ -79,21 +79,20 @@ apiVersion: streamt.dev/v1alpha1
 project: {name: shop}
 runtime:
   kafka: {bootstrap_servers: "localhost:9092"}
-  flink: {default: main, clusters: {main: {rest_url: "http://localhost:8081", sql_gateway_url: "http://localhost:8083"}}}
+  conduktor: {gateway: {admin_url: "http://localhost:8888", proxy_bootstrap: "localhost:6969"}}
 models:
   - name: orders
     topic: {partitions: 1, replication_factor: 1}
   - name: totals
-    materialized: flink
-    sql: SELECT region, COUNT(*) AS n FROM {{ ref("orders") }} GROUP BY region
-    topic: {partitions: 1, replication_factor: 1}
+    materialized: virtual_topic
+    sql: SELECT * FROM {{ ref("orders") }} WHERE region = 'north'
 "#,
     );
     let compiled = compiled(&fs, None);
     let refused = refuse_undeployable(&Desired::of(&compiled), None).into_vec();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].code, Code::E221KindNotDeployable);
-    assert_eq!(refused[0].message, "this version cannot deploy flink_job 'totals'");
+    assert_eq!(refused[0].message, "this version cannot deploy gateway_rule 'totals'");
     let selection = Selection::resolve(&compiled, Some("orders"), None).unwrap();
     assert_eq!(first(&compiled, selection.as_ref()).creates(), 1);
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::connector::ManagedConnectorObservation;
+use super::flink::{JobId, JobObservation, JobState, LiveJob, Tasks};
 use super::observation::{Observations, SchemaObservation, SubjectVersion, TopicObservation};
 use super::{Declared, Desired, Evidence, Plan, PlanInput, Selection, plan};
 use crate::codes::Diagnostics;
@@ -14,7 +15,9 @@ use crate::compiler::artifact::{
 };
 use crate::compiler::canonical::Checksum;
 use crate::compiler::{Dag, DagNode, DesiredResource, NodeType};
-use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
+use crate::ownership::model::{
+    FLINK_BACKEND, KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND,
+};
 use crate::project::model::{Compatibility, ConnectRuntime, OwnershipMode, SchemaReference};
 
 pub const PROJECT: &str = "payments";
@@ -158,7 +161,10 @@ impl World {
         self
     }
 
-    pub fn with_job(mut self, job: FlinkJobArtifact) -> Self {
+    pub fn with_job(mut self, job: FlinkJobArtifact, state: Option<JobState>) -> Self {
+        let id = JobId::parse(&"a".repeat(32)).unwrap();
+        let live = state.map(|state| LiveJob { id, state, tasks: Tasks::default() });
+        self.observations.jobs.insert(job.name.clone(), JobObservation { name: job.name.clone(), job: live });
         self.artifacts.flink_jobs.push(job);
         self
     }
@@ -205,8 +211,12 @@ impl World {
             let checksum = Checksum::of(connector).unwrap();
             resources.push(resource(Kind::Connector, &connector.name, &connector.ownership, checksum));
         }
-        for job in &self.artifacts.flink_jobs {
+        for job in self.artifacts.flink_jobs.iter().chain(&self.artifacts.test_jobs) {
             resources.push(resource(Kind::FlinkJob, &job.name, &job.ownership, Checksum::of(job).unwrap()));
+        }
+        for rule in &self.artifacts.gateway_rules {
+            let checksum = Checksum::of(rule).unwrap();
+            resources.push(resource(Kind::GatewayRule, &rule.virtual_topic, &rule.ownership, checksum));
         }
         resources.sort_by(|a, b| (a.kind, &a.physical_name).cmp(&(b.kind, &b.physical_name)));
         Desired {
@@ -247,7 +257,8 @@ pub fn record(resource: &DesiredResource) -> OwnershipRecord {
         backend: match resource.kind {
             Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
             Kind::Connector => super::connector::testing::binding().identity().as_str().to_owned(),
-            Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => KAFKA_BACKEND.to_owned(),
+            Kind::FlinkJob => FLINK_BACKEND.to_owned(),
+            Kind::Topic | Kind::KafkaStreamsJob | Kind::GatewayRule => KAFKA_BACKEND.to_owned(),
         },
     }
 }

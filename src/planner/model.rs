@@ -14,6 +14,7 @@ use crate::project::model::OwnershipMode;
 
 use super::cause::Cause;
 use super::connector::{ConnectorActionEvidence, ConnectorDiff, ConnectorRemovalAssessment};
+use super::flink::JobDiff;
 use super::impact::ImpactEntry;
 use super::payload::PlanPayload;
 use super::risk::{ChangeRisk, RiskSummary};
@@ -83,6 +84,7 @@ pub enum Diff {
     Topic(TopicDiff),
     Schema(SchemaDiff),
     Connector(ConnectorDiff),
+    Job(JobDiff),
     /// A tombstone, a managed record and a matching observation: what the deletion carries.
     ConnectorRemoval(Box<ConnectorActionEvidence>),
 }

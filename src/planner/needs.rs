@@ -21,6 +21,8 @@ pub struct Needs {
     pub versions: Vec<SubjectVersion>,
     /// Subjects whose next version number is needed (highest ever used + 1) → `Observations::next_versions`.
     pub numbered: Vec<String>,
+    /// Flink jobs, those of tests too, on the cluster that each belongs to.
+    pub jobs: Vec<String>,
     /// Connectors of the default cluster, desired ones and those of removals: one strict read each.
     pub connectors: Vec<String>,
 }
@@ -45,6 +47,8 @@ pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
     let artifacts = desired.artifacts;
     let topics = artifacts.topics.iter().filter(|topic| observed(&topic.ownership, selection));
     let connectors = artifacts.connectors.iter().filter(|connector| observed(&connector.ownership, selection));
+    let jobs = artifacts.flink_jobs.iter().chain(&artifacts.test_jobs);
+    let jobs = jobs.filter(|job| observed(&job.ownership, selection));
     // A project with removals is never planned in part.
     let removed = artifacts.connector_removals.iter().map(|removal| removal.name.clone());
     let references = || schemas(desired, selection).flat_map(|schema| &schema.references);
@@ -55,6 +59,7 @@ pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
         subjects: sorted(schemas(desired, selection).map(|schema| schema.subject.clone())),
         versions: sorted(references().map(version_of)),
         numbered: sorted(numbered.map(|schema| schema.subject.clone())),
+        jobs: sorted(jobs.map(|job| job.name.clone())),
         connectors: sorted(connectors.map(|connector| connector.name.clone()).chain(removed)),
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::connector::ManagedConnectorObservation;
+use super::flink::JobObservation;
 use crate::compiler::artifact::SchemaType;
 use crate::project::model::{Compatibility, SchemaReference};
 
@@ -139,6 +140,8 @@ pub struct Observations {
     pub subjects: BTreeMap<String, SchemaObservation>,
     /// By connector name.
     pub connectors: BTreeMap<String, ManagedConnectorObservation>,
+    /// By job name.
+    pub jobs: BTreeMap<String, JobObservation>,
     /// By subject, for those whose content differs from the desired one.
     pub verdicts: BTreeMap<String, CompatibilityVerdict>,
     /// By subject: the version a register would create (highest number ever used + 1).

@@ -1,7 +1,9 @@
 //! Whether this project may write to a resource: by declaration and by its own record, never by what is live alone.
 
 use crate::compiler::artifact::Kind;
-use crate::ownership::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
+use crate::ownership::model::{
+    FLINK_BACKEND, KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND,
+};
 use crate::project::model::OwnershipMode;
 
 use super::connector::BackendIdentity;
@@ -51,7 +53,8 @@ pub(super) fn backend(kind: Kind, connect: Option<&BackendIdentity>) -> String {
         Kind::Topic => KAFKA_BACKEND.to_owned(),
         Kind::Schema => SCHEMA_REGISTRY_BACKEND.to_owned(),
         Kind::Connector => connect.map(|bound| bound.as_str().to_owned()).unwrap_or_default(),
-        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => String::new(),
+        Kind::FlinkJob => FLINK_BACKEND.to_owned(),
+        Kind::KafkaStreamsJob | Kind::GatewayRule => String::new(),
     }
 }
 

@@ -272,6 +272,7 @@ fn applied(world: &World, plan: &Plan) -> World {
                 let desired = world.artifacts.connectors.iter().find(|sink| sink.name == change.name).unwrap();
                 after.observations.connectors.insert(change.name.clone(), connectors::live(desired));
             }
+            Diff::Job(_) => unreachable!("no job is drawn"),
             Diff::ConnectorRemoval(_) => {
                 after.observations.connectors.insert(change.name.clone(), connectors::absent(&change.name));
             }
@@ -306,6 +307,7 @@ fn permitted(world: &World, change: &Change) -> bool {
         Diff::Topic(diff) => diff.exists,
         Diff::Schema(diff) => diff.exists,
         Diff::Connector(diff) => diff.exists,
+        Diff::Job(diff) => diff.exists(),
     };
     let record = world.state.resources.get(&change.resource_id);
     match (change.mode, record) {

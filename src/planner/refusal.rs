@@ -39,7 +39,9 @@ pub fn refuse_undeployable(desired: &Desired<'_>, selection: Option<&Selection>)
     }
     Diagnostic::new(Code::E221KindNotDeployable, format!("this version cannot deploy {list}"))
         .at_opt(first.and_then(|resource| resource.location()))
-        .explain("it deploys topics, schemas and connectors; the other kinds are validated and compiled only")
+        .explain(
+            "it deploys topics, schemas, Flink jobs and connectors; the other kinds are validated and compiled only",
+        )
         .suggest(
             "declare those models `ownership: {mode: external}`, take them out of this project, \
              or limit a direct apply to models without them: `apply --target` or `--select`",

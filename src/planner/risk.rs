@@ -75,6 +75,8 @@ impl RiskFlag {
 pub enum RiskSource {
     CanonicalTopicImpact,
     ConnectorDiff,
+    FlinkJobDiff,
+    FlinkJobState,
     KafkaTopicDiff,
     LiveResourceState,
     PlannedAction,
@@ -91,13 +93,16 @@ pub enum RiskReason {
     CompatibilityPolicyChange,
     DeclaredImpactEvidenceIncomplete,
     DownstreamContractImpactUnverified,
+    ExistingJobResubmissionStateCompatibilityUnproven,
     LiveConsumerEvidenceIncomplete,
+    OperatorStateCompatibilityUnproven,
     PartitionReductionRequested,
     RegistryCompatibilityRejected,
     RegistryCompatibilityVerified,
     ResourceAbsenceNotVerified,
     ResourceAbsenceVerified,
     ResourceRemoval,
+    SavepointAvailabilityUnproven,
     SchemaCompatibilityNotProven,
     SchemaUpdateDiffMissing,
     TopicConfigurationOrPartitionChange,
@@ -230,6 +235,9 @@ fn classify(change: &Change, verb: Verb, impact: Option<&ImpactEntry>, offline: 
             &[RiskSource::PlannedAction],
             &[RiskReason::ResourceRemoval],
         ),
+        (Verb::Create | Verb::Register | Verb::Submit, Diff::Job(diff)) if diff.exists() => {
+            job_with_state(RiskSource::FlinkJobState, &[RiskReason::ExistingJobResubmissionStateCompatibilityUnproven])
+        }
         (Verb::Create | Verb::Register | Verb::Submit, diff) => match absence_was_observed(diff) && !offline {
             true => Row::new(
                 Assessment::Safe,
@@ -249,6 +257,10 @@ fn classify(change: &Change, verb: Verb, impact: Option<&ImpactEntry>, offline: 
         (Verb::Update, Diff::Topic(diff)) => topic_update(diff, impact),
         (Verb::Update, Diff::Schema(diff)) => schema_update(diff),
         (Verb::Update, Diff::Connector(diff)) => connector_update(diff),
+        (Verb::Update, Diff::Job(_)) => job_with_state(
+            RiskSource::FlinkJobDiff,
+            &[RiskReason::OperatorStateCompatibilityUnproven, RiskReason::SavepointAvailabilityUnproven],
+        ),
         (Verb::Update, Diff::None) => update_without_diff(change.kind),
         (Verb::Update, Diff::ConnectorRemoval(_)) => unsupported(),
         (Verb::Adopt, _) => unsupported(),
@@ -261,7 +273,19 @@ fn absence_was_observed(diff: &Diff) -> bool {
         Diff::Topic(diff) => !diff.exists,
         Diff::Schema(diff) => !diff.exists,
         Diff::Connector(diff) => !diff.exists,
+        Diff::Job(diff) => !diff.exists(),
     }
+}
+
+/// A job that has run: its state is at stake, and nobody has looked at it.
+fn job_with_state(source: RiskSource, reasons: &[RiskReason]) -> Row {
+    Row::new(
+        Assessment::StateMigrationRequired,
+        &[RiskFlag::LiveStateUnverified, RiskFlag::SavepointRequired, RiskFlag::StatefulUpgrade],
+        EvidenceStatus::Unavailable,
+        &[source],
+        reasons,
+    )
 }
 
 fn topic_update(diff: &TopicDiff, impact: Option<&ImpactEntry>) -> Row {

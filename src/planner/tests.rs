@@ -4,7 +4,9 @@ mod references;
 
 use serde_json::{Value, json};
 
+use super::Cause;
 use super::fixtures::*;
+use super::flink::JobState;
 use super::impact::ChangeType;
 use super::model::{BlockerCode, Plan, RequirementReason, Verb};
 use super::needs::{Needs, compatibility_checks};
@@ -14,7 +16,7 @@ use super::observation::{
 use super::risk::{Assessment, ChangeRisk};
 use super::{Selection, needed, refuse_undeployable};
 use crate::codes::Code;
-use crate::compiler::artifact::FlinkJobArtifact;
+use crate::compiler::artifact::{FlinkJobArtifact, GatewayRuleArtifact};
 use crate::project::model::{Compatibility, OwnershipMode};
 
 fn verbs(plan: &Plan) -> Vec<(String, Option<Verb>)> {
@@ -313,6 +315,7 @@ fn the_needs_of_a_plan_are_named_beforehand() {
             subjects: vec!["a-value".to_owned(), "z-value".to_owned()],
             versions: vec![SubjectVersion { subject: "z-value".to_owned(), version: 2 }],
             numbered: vec!["z-value".to_owned()],
+            jobs: Vec::new(),
             connectors: Vec::new(),
         }
     );
@@ -499,17 +502,103 @@ fn job(name: &str, mode: OwnershipMode) -> FlinkJobArtifact {
 
 #[test]
 fn kinds_without_a_deployer_are_refused_by_one_error_that_names_them() {
-    let mut world = World::new().with_topic(topic("a.v1", 1, &[]), None).with_job(job("j", OwnershipMode::Managed));
+    let mut world = World::new().with_topic(topic("a.v1", 1, &[]), None);
+    world.artifacts.gateway_rules.push(GatewayRuleArtifact {
+        name: "g".to_owned(),
+        virtual_topic: "g".to_owned(),
+        physical_topic: "a.v1".to_owned(),
+        interceptors: Vec::new(),
+        ownership: owner("g"),
+    });
     let refused = refuse_undeployable(&world.desired(), None).into_vec();
     assert_eq!(refused.len(), 1);
     assert_eq!(refused[0].code, Code::E221KindNotDeployable);
-    assert_eq!(refused[0].message, "this version cannot deploy flink_job 'j'");
+    assert_eq!(refused[0].message, "this version cannot deploy gateway_rule 'g'");
     assert_eq!(world.try_plan().unwrap_err().into_vec(), refused);
     // What lies outside a selection is not deployed, so it is not refused.
     world.selection = Some(Selection { models: ["a".to_owned()].into(), sources: Default::default() });
     assert_eq!(world.plan().creates(), 1);
-    let external = World::new().with_job(job("j", OwnershipMode::External));
+    let external = World::new().with_job(job("j", OwnershipMode::External), None);
     assert_eq!(external.plan().requirements[0].reason, RequirementReason::External);
+}
+
+/// SAF-033, SAF-034: an absent job is submitted, and one that runs what is recorded is left alone.
+#[test]
+fn a_job_is_submitted_when_it_is_absent_and_left_alone_while_it_runs() {
+    let world = World::new().with_job(job("j", OwnershipMode::Managed), None);
+    let plan = world.plan();
+    let action = |plan: &Plan| plan.actions.iter().map(|action| action.action).collect::<Vec<_>>();
+    assert_eq!(action(&plan), [Verb::Submit]);
+    assert_eq!(plan.changes[0].record.as_ref().unwrap().backend, "flink");
+    assert_eq!(plan.risks[0].assessment, Assessment::Safe);
+    assert_eq!(world.plan_offline().risks[0].assessment, Assessment::Unknown);
+    for state in [JobState::Running, JobState::Created, JobState::Initializing] {
+        let world = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).owned();
+        assert!(!world.plan().has_changes(), "{state}");
+    }
+    // Gone without a declaration to change it: submitted again, as drift.
+    let gone = World::new().with_job(job("j", OwnershipMode::Managed), None).owned().plan();
+    assert_eq!((action(&gone), gone.changes[0].cause()), (vec![Verb::Submit], Some(Cause::Drift)));
+}
+
+/// SAF-043, SAF-065, SAF-070, LIM-006
+#[test]
+fn a_running_job_whose_declaration_changed_is_blocked_and_leaves_no_action() {
+    let mut world = World::new().with_job(job("j", OwnershipMode::Managed), Some(JobState::Running)).owned();
+    world.artifacts.flink_jobs[0].sql = "INSERT INTO x SELECT 2".to_owned();
+    let plan = world.plan();
+    assert_eq!(plan.changes[0].verb, Some(Verb::Update));
+    let [blocker] = plan.blockers.as_slice() else { panic!("{:?}", plan.blockers) };
+    assert_eq!((blocker.code.as_str(), blocker.action), ("flink_update_requires_savepoint", Verb::Update));
+    assert!(plan.actions.is_empty() && plan.is_apply_blocked());
+    let risk = &plan.risks[0];
+    assert_eq!(
+        (risk.assessment, risk.evidence.status),
+        (Assessment::StateMigrationRequired, EvidenceStatus::Unavailable)
+    );
+    let flags: Vec<&str> = risk.risk_flags.iter().map(|flag| flag.as_str()).collect();
+    assert_eq!(flags, ["live_state_unverified", "savepoint_required", "stateful_upgrade"]);
+}
+
+/// SAF-044
+#[test]
+fn a_job_that_does_not_run_is_never_submitted_again_without_evidence() {
+    for state in JobState::ALL.into_iter().filter(|state| !state.runs()) {
+        for changed in [false, true] {
+            let mut world = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).owned();
+            if changed {
+                world.artifacts.flink_jobs[0].sql = "INSERT INTO x SELECT 2".to_owned();
+            }
+            let plan = world.plan();
+            let [blocker] = plan.blockers.as_slice() else { panic!("{state}: {:?}", plan.blockers) };
+            assert_eq!(blocker.code.as_str(), "flink_resubmit_requires_state_evidence");
+            assert_eq!(blocker.details["current_status"], state.as_str());
+            assert!(plan.actions.is_empty(), "{state}");
+        }
+    }
+}
+
+/// SAF-014, LIM-017: what runs under the name of a declared job without a record is somebody else's.
+#[test]
+fn a_live_job_without_a_record_is_not_taken_over() {
+    for state in JobState::ALL {
+        let plan = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).plan();
+        assert_eq!(plan.requirements[0].reason, RequirementReason::RequiresAdoption, "{state}");
+        assert!(plan.blockers.is_empty() && plan.actions.is_empty(), "a neutralised change raises no blocker");
+    }
+}
+
+/// SAF-045: topics before jobs, jobs of models before those of tests.
+#[test]
+fn jobs_come_after_topics_and_those_of_tests_last() {
+    let mut world = World::new()
+        .with_topic(topic("z.v1", 1, &[]), None)
+        .with_job(job("m", OwnershipMode::Managed), None)
+        .with_job(job("a", OwnershipMode::Managed), None);
+    let test = world.artifacts.flink_jobs.remove(1);
+    world.artifacts.test_jobs.push(test);
+    let names: Vec<String> = world.plan().changes.into_iter().map(|change| change.name).collect();
+    assert_eq!(names, ["z.v1", "m", "a"]);
 }
 
 /// SAF-016

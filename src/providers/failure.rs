@@ -297,9 +297,9 @@ impl ProviderFailure {
             Self::Config { .. } => Some("set it in the runtime block of the project or of the selected environment"),
             Self::ConfigInvalid { .. } => Some("correct it in the runtime block"),
             Self::NoSqlGateway => Some("set sql_gateway_url of the cluster in runtime.flink.clusters"),
-            Self::SqlRefused { .. } => {
-                Some("correct the SQL of the model, or what it reads and writes: `streamt compile` writes the job's whole text")
-            }
+            Self::SqlRefused { .. } => Some(
+                "correct the SQL of the model, or what it reads and writes: `streamt show model NAME --sql` prints the job's whole text",
+            ),
             Self::Tls { .. } => {
                 Some("check the ssl_* settings of the runtime block, and that the host name is the certificate's")
             }

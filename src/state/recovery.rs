@@ -9,11 +9,14 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::control::{AcceptedAs, Intent, OperationKind, Presence, ProgressEntry, Resolution, Target};
-use super::model::{KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND};
+use super::model::{
+    FLINK_BACKEND, KAFKA_BACKEND, OwnershipRecord, OwnershipState, ResourceId, SCHEMA_REGISTRY_BACKEND,
+};
 use crate::compiler::DesiredResource;
-use crate::compiler::artifact::{ConnectorArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, Ownership, SchemaArtifact, TopicArtifact};
 use crate::compiler::canonical::Checksum;
 use crate::planner::Desired;
+use crate::planner::flink::JobObservation;
 use crate::planner::model::{Action, Verb};
 use crate::planner::observation::{Observations, SchemaObservation, TopicObservation};
 use crate::planner::schema::creates_version;
@@ -96,6 +99,7 @@ pub struct Questions {
     pub topics: Vec<String>,
     pub subjects: Vec<String>,
     pub connectors: Vec<String>,
+    pub jobs: Vec<String>,
 }
 
 /// None when the intent holds a kind that this version cannot observe, or a connector deletion that has no evidence or that the
@@ -106,7 +110,8 @@ pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>)
         return None;
     }
     let declared = Declarations::of(desired);
-    let (mut topics, mut subjects, mut connectors) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut topics, mut subjects, mut connectors, mut jobs) =
+        (BTreeSet::new(), BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for action in &intent.actions {
         let record = prior.resources.get(&action.resource_id).map(|record| record.physical_name.as_str());
         let name =
@@ -122,13 +127,16 @@ pub fn questions(intent: &Intent, prior: &OwnershipState, desired: &Desired<'_>)
                 None if action.action == Verb::Delete => return None,
                 None => connectors.extend(name.map(str::to_owned)),
             },
-            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
+            // On which cluster a job that is no longer declared ran, nothing says.
+            Kind::FlinkJob => jobs.extend(declared.find(&action.resource_id).and(name).map(str::to_owned)),
+            Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
         }
     }
     Some(Questions {
         topics: topics.into_iter().collect(),
         subjects: subjects.into_iter().collect(),
         connectors: connectors.into_iter().collect(),
+        jobs: jobs.into_iter().collect(),
     })
 }
 
@@ -225,6 +233,7 @@ struct Declarations<'a> {
     topics: BTreeMap<&'a str, &'a TopicArtifact>,
     schemas: BTreeMap<&'a str, &'a SchemaArtifact>,
     connectors: BTreeMap<&'a str, &'a ConnectorArtifact>,
+    jobs: BTreeMap<&'a str, &'a FlinkJobArtifact>,
     /// The backend of a connector; empty when no cluster can be bound.
     connect: String,
 }
@@ -241,6 +250,7 @@ enum Form<'a> {
     Topic(&'a TopicArtifact),
     Schema(&'a SchemaArtifact),
     Connector(&'a ConnectorArtifact),
+    Job(&'a FlinkJobArtifact),
 }
 
 impl<'a> Declarations<'a> {
@@ -252,6 +262,7 @@ impl<'a> Declarations<'a> {
             topics: artifacts.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect(),
             schemas: artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect(),
             connectors: artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect(),
+            jobs: artifacts.flink_jobs.iter().chain(&artifacts.test_jobs).map(|job| (job.name.as_str(), job)).collect(),
             connect: connectors::binding(desired).map(|bound| bound.identity().as_str().to_owned()).unwrap_or_default(),
         }
     }
@@ -263,12 +274,14 @@ impl<'a> Declarations<'a> {
             Kind::Topic => (Form::Topic(self.topics.get(name)?), KAFKA_BACKEND),
             Kind::Schema => (Form::Schema(self.schemas.get(name)?), SCHEMA_REGISTRY_BACKEND),
             Kind::Connector => (Form::Connector(self.connectors.get(name)?), self.connect.as_str()),
-            Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
+            Kind::FlinkJob => (Form::Job(self.jobs.get(name)?), FLINK_BACKEND),
+            Kind::KafkaStreamsJob | Kind::GatewayRule => return None,
         };
         let Ownership { mode, project, .. } = match artifact {
             Form::Topic(topic) => &topic.ownership,
             Form::Schema(schema) => &schema.ownership,
             Form::Connector(connector) => &connector.ownership,
+            Form::Job(job) => &job.ownership,
         };
         let ours = project == self.project && *mode == resource.mode && *mode != OwnershipMode::External;
         Some(Declaration { resource, artifact, backend: backend.to_owned(), ours })
@@ -316,6 +329,7 @@ fn judge(
         Form::Connector(connector) => {
             observations.connectors.get(&connector.name).map(|live| connectors::compare(connector, live))
         }
+        Form::Job(job) => observations.jobs.get(&job.name).map(compare_job),
     };
     let Some(compared) = compared else { return Judged::refused(Seen::Unreadable, Reason::Unreadable) };
     let presence = if compared.exists { Seen::Present } else { Seen::Absent };
@@ -327,6 +341,8 @@ fn judge(
     }
     let is_prior = match action.action {
         Verb::Create | Verb::Register | Verb::Adopt => !compared.exists,
+        // A live job never shows what it runs (REC-054); one that is not there was not submitted (REC-055).
+        Verb::Submit if !compared.exists => true,
         Verb::Update => match record {
             Some(record) => compared.exists && compared.rebuilt.contains(&record.artifact_checksum),
             None => return Judged::refused(presence, Reason::WrongBinding),
@@ -350,6 +366,20 @@ fn judge(
     };
     let differences = if verdict.is_err() { compared.differences } else { Map::new() };
     Judged { presence, verdict, differences, fingerprint: compared.fingerprint, left: Left::Recorded(record) }
+}
+
+/// Of a live job nothing but its name can be compared: it is never what was declared, however healthy it looks.
+fn compare_job(live: &JobObservation) -> Compared {
+    match live.exists() {
+        false => absent(Kind::FlinkJob),
+        true => Compared {
+            exists: true,
+            fingerprint: None,
+            is_candidate: false,
+            rebuilt: Vec::new(),
+            differences: Map::new(),
+        },
+    }
 }
 
 /// None for an observation that lacks a part of the topic (REC-046).

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::planner::fixtures::{ENVIRONMENT, PROJECT, World, id, live_schema, live_topic, schema, topic};
+use crate::planner::flink::JobState;
 use crate::project::model::Compatibility;
 use crate::state::control::OperationKind;
 use crate::state::testing::{OPERATION, at};
@@ -177,6 +178,49 @@ fn a_level_set_for_the_first_time_is_not_ambiguous() {
     assert_eq!(verdict(&world(live), Verb::Update, Kind::Schema, "a"), Ok(AcceptedAs::Candidate));
 }
 
+fn job(name: &str) -> FlinkJobArtifact {
+    FlinkJobArtifact {
+        name: name.to_owned(),
+        sql: "INSERT INTO x SELECT 1".to_owned(),
+        cluster: None,
+        parallelism: None,
+        checkpoint_interval_ms: None,
+        state_backend: None,
+        state_ttl_ms: None,
+        ownership: crate::planner::fixtures::owner(name),
+    }
+}
+
+/// REC-054, REC-055, LIM-026: only absence says something about a job.
+#[test]
+fn a_job_that_was_not_submitted_is_proved_by_its_absence_and_a_present_one_by_nothing() {
+    let absent = World::new().with_job(job("j"), None);
+    let one = assess(&absent, Verb::Submit, Kind::FlinkJob, "j");
+    assert_eq!((one.presence, one.accepted_as), (Seen::Absent, Some(AcceptedAs::Prior)));
+    assert_eq!(
+        one.fingerprint.as_ref().map(ToString::to_string),
+        Checksum::of(&json!({"kind": "flink_job", "presence": "absent"})).ok().map(|sum| sum.to_string())
+    );
+    assert_eq!(verdict(&absent.clone().owned(), Verb::Submit, Kind::FlinkJob, "j"), Ok(AcceptedAs::Prior));
+    for state in JobState::ALL {
+        for world in
+            [World::new().with_job(job("j"), Some(state)), World::new().with_job(job("j"), Some(state)).owned()]
+        {
+            let one = assess(&world, Verb::Submit, Kind::FlinkJob, "j");
+            assert_eq!((one.presence, one.reason), (Seen::Present, Some(Reason::ContentNotProvable)), "{state}");
+            let update = verdict(&world, Verb::Update, Kind::FlinkJob, "j");
+            assert!(update.is_err(), "{state}: {update:?}");
+        }
+    }
+    let mut unread = absent.clone();
+    unread.observations.jobs.clear();
+    assert_eq!(verdict(&unread, Verb::Submit, Kind::FlinkJob, "j"), Err(Reason::Unreadable));
+    let asked = questions(&intent(&[(Verb::Submit, Kind::FlinkJob, "j")]), &absent.state, &absent.desired());
+    assert_eq!(asked.map(|asked| asked.jobs), Some(vec!["j".to_owned()]));
+    // On which cluster a job that is no longer declared would run, nothing says.
+    assert_eq!(verdict(&World::new(), Verb::Submit, Kind::FlinkJob, "j"), Err(Reason::ContentNotProvable));
+}
+
 /// REC-040, REC-054, REC-059, REC-061, REC-067
 #[test]
 fn what_cannot_be_proved_is_never_accepted() {
@@ -184,7 +228,7 @@ fn what_cannot_be_proved_is_never_accepted() {
         World::new().with_topic(topic("a.v1", 1, &[]), None).with_schema(schema("s-value", json!("string")), None);
     assert_eq!(verdict(&world, Verb::Create, Kind::Topic, "gone"), Err(Reason::ContentNotProvable));
     assert_eq!(verdict(&world, Verb::Delete, Kind::Schema, "s"), Err(Reason::ContentNotProvable));
-    for kind in [Kind::FlinkJob, Kind::KafkaStreamsJob, Kind::GatewayRule] {
+    for kind in [Kind::KafkaStreamsJob, Kind::GatewayRule] {
         assert!(verdict(&world, Verb::Create, kind, "a").is_err(), "{kind}");
         assert_eq!(questions(&intent(&[(Verb::Create, kind, "a")]), &world.state, &world.desired()), None);
     }

@@ -107,15 +107,19 @@ fn templates_and_macros_are_rendered_or_refused() {
 /// What this version compiles and cannot deploy is refused by name, never left out in silence.
 #[test]
 fn a_kind_that_cannot_be_deployed_is_refused_by_plan_and_apply() {
-    let source = "sources:\n  - {name: src, topic: src.v1, columns: [{name: x, type: STRING}]}\n";
-    let workspace = project(&format!("{source}models:\n{}", sql("a", "SELECT x FROM {{ source('src') }}")));
+    let gateway = "  conduktor: {gateway: {admin_url: \"http://127.0.0.1:1\", proxy_bootstrap: \"127.0.0.1:1\"}}\n";
+    let select = "SELECT * FROM {{ ref('n') }} WHERE x = 'a'";
+    let workspace = project(&format!(
+        "{gateway}models:\n{}  - {{name: a, description: d, materialized: virtual_topic, sql: \"{select}\"}}\n",
+        model("n", "")
+    ));
     workspace.run("validate --strict").exits(0);
     assert!(workspace.run("compile --dry-run -o json").exits(0).warning_codes().is_empty());
     let before = workspace.snapshot();
     for command in ["plan", "plan --offline --out plan.json", "apply"] {
         let run = workspace.run(&format!("{command} -o json")).exits(1);
         assert_eq!(run.errors()[0].0, "E221_KIND_NOT_DEPLOYABLE", "{command}");
-        assert!(run.stdout.contains("flink_job 'a'"), "{command}: {}", run.stdout);
+        assert!(run.stdout.contains("gateway_rule 'a'"), "{command}: {}", run.stdout);
     }
     // An online command has taken the lock, whose file stays.
     std::fs::remove_dir_all(workspace.path(".streamt")).unwrap();
@@ -162,11 +166,9 @@ fn a_graph_that_no_picture_could_hold_is_refused() {
 fn the_scaffold_is_strictly_valid_and_says_what_its_commands_do_not_prove() {
     let workspace = Workspace::new();
     let told = workspace.run("init --template flink --project-name shop --project-dir shop").exits(0).stdout;
-    for part in [
-        "runs on Flink, which this version does not deploy",
-        "never creates the topic",
-        "they prove no running processor",
-    ] {
+    for part in
+        ["need a session cluster with a SQL Gateway", "never creates the topic", "they prove no running processor"]
+    {
         assert!(told.contains(part), "{part}: {told}");
     }
     workspace.run("validate --strict --project-dir shop").exits(0);

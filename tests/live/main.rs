@@ -17,6 +17,7 @@ mod drain;
 mod estate;
 mod external;
 mod faults;
+mod flink;
 mod front;
 mod import;
 mod interrupted;

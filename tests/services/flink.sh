@@ -57,6 +57,7 @@ cluster.registration.refused-registration-delay: 250
 heartbeat.interval: 2000
 heartbeat.timeout: 20000
 web.refresh-interval: 500
+resourcemanager.standalone.start-up-time: 86400000
 parallelism.default: 1
 io.tmp.dirs: "$dir/tmp"
 execution.checkpointing.dir: "file://$dir/checkpoints"

@@ -16,6 +16,7 @@ use crate::messages::operation::{ActionFailure, ApplyEnd, ApplyOutcome, Label, L
 use crate::planner::Plan;
 use crate::planner::model::Verb;
 use crate::providers::ProviderFailure;
+use crate::providers::flink::Submitted;
 use crate::state::control::Intent;
 use crate::state::error::StateError;
 use crate::state::store::Snapshot;
@@ -30,6 +31,8 @@ pub struct Apply {
     pub ack: Option<ProgressAck>,
     /// Outcomes of the block in flight, one a member.
     pub outcomes: Vec<Result<(), ProviderFailure>>,
+    /// Jobs of the block in flight that their clusters have taken.
+    pub submitted: Vec<(String, Submitted)>,
     pub sent_at: Instant,
     pub lists: Lists,
     /// The intent is known to be durable.
@@ -49,6 +52,7 @@ impl Apply {
             snapshot: Some(snapshot),
             ack: None,
             outcomes: Vec::new(),
+            submitted: Vec::new(),
             sent_at: Instant::now(),
             lists,
             begun: false,

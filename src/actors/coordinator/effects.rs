@@ -10,13 +10,17 @@ use uuid::Uuid;
 
 use super::apply::Apply;
 use super::driver::{Driver, lock_reply};
+use super::jobs::failed_already;
 use super::machine::Event;
 use super::observe::Providers;
-use super::work::{Call, ConnectorUpdate, RegisterCall, Schedule, Work};
+use super::work::{Call, ConnectorUpdate, JobCall, RegisterCall, Schedule, Work};
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::canonical::Checksum;
 use crate::messages::lock::{Acked, Observe, Step, StepKind};
-use crate::messages::operation::OperationEvent;
-use crate::messages::{connect, kafka, schema_registry};
+use crate::messages::operation::{OperationEvent, SubmittedJob};
+use crate::messages::{connect, flink, kafka, schema_registry};
+use crate::planner::flink::JobId;
+use crate::providers::flink::Submitted;
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::control::{FailureCode, Intent, ProgressEntry, ProgressStatus, RecoveryRecord};
 use crate::state::error::{StateError, StateErrorKind};
@@ -178,7 +182,10 @@ impl Driver {
                 }
                 None => works.iter().map(|_| Err(ProviderFailure::Config { field: "runtime.kafka" })).collect(),
             },
-            (None, [work]) => vec![send(work, lease, ctx, providers).await],
+            (None, [work]) => {
+                let sent = send(work, apply.intent.operation_id, lease, ctx, providers).await;
+                vec![sent.map(|submitted| apply.submitted.extend(submitted.map(|job| (work.label.name.clone(), job))))]
+            }
             (None, _) => works.iter().map(|_| Err(ProviderFailure::Aborted { uncertain: false })).collect(),
         };
         if self.lock_lost() {
@@ -201,6 +208,10 @@ impl Driver {
             .map(|(index, ok)| ProgressEntry::completed(&intent, *index, *ok, recorded_at.clone()))
             .collect();
         apply.note_failures(range.clone());
+        for (name, job) in std::mem::take(&mut apply.submitted) {
+            self.warnings.extend(failed_already(&name, &job));
+            apply.lists.jobs.push(SubmittedJob { name, id: job.id, state: job.state });
+        }
         let event = self.step(apply, |_| progress(entries)).await;
         if event == Event::Acked {
             let elapsed = apply.sent_at.elapsed();
@@ -270,25 +281,29 @@ fn progress(entries: Option<Vec<ProgressEntry>>) -> Result<StepKind, Diagnostic>
         .ok_or_else(|| Diagnostic::new(Code::E901Internal, "an action is not part of its operation"))
 }
 
-/// Sends one action that stands alone.
+/// Sends one action that stands alone; a job that was submitted comes back.
 async fn send(
     work: &Work,
+    operation_id: Uuid,
     lease: crate::actors::lease::ActionLease,
     ctx: Ctx,
     providers: &Providers,
-) -> Result<(), ProviderFailure> {
-    fn outcome<T>(reply: Result<Result<T, ProviderFailure>, MailboxError>) -> Result<(), ProviderFailure> {
-        reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true })).map(|_| ())
+) -> Result<Option<Submitted>, ProviderFailure> {
+    fn outcome<T>(
+        reply: Result<Result<T, ProviderFailure>, MailboxError>,
+    ) -> Result<Option<Submitted>, ProviderFailure> {
+        reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true })).map(|_| None)
     }
     const KAFKA: ProviderFailure = ProviderFailure::Config { field: "runtime.kafka" };
     const REGISTRY: ProviderFailure = ProviderFailure::Config { field: "runtime.schema_registry" };
+    const FLINK: ProviderFailure = ProviderFailure::Config { field: "runtime.flink" };
     const CONNECT: ProviderFailure = ProviderFailure::Config { field: "runtime.connect" };
     match work.call.clone() {
         Call::CreateTopic(topic) => {
             let kafka = providers.kafka.as_ref().ok_or(KAFKA)?;
             let outcomes = kafka.send(kafka::CreateTopics { lease, ctx, topics: Arc::from([topic]) }).await;
             let first = outcomes.ok().and_then(|outcomes| outcomes.into_iter().next());
-            first.map_or(Err(ProviderFailure::Aborted { uncertain: true }), |(_, outcome)| outcome.map(|_| ()))
+            first.map_or(Err(ProviderFailure::Aborted { uncertain: true }), |(_, outcome)| outcome.map(|_| None))
         }
         Call::UpdateTopic(update) => {
             let kafka = providers.kafka.as_ref().ok_or(KAFKA)?;
@@ -304,6 +319,17 @@ async fn send(
             let registry = providers.schema_registry.as_ref().ok_or(REGISTRY)?;
             outcome(registry.send(schema_registry::SetCompatibility { lease, ctx, subject, level }).await)
         }
+        Call::SubmitJob(call) => {
+            let JobCall { artifact, cluster, budget } = *call;
+            let cluster = providers.flink.get(&cluster).ok_or(FLINK)?;
+            let checksum = Checksum::of(&artifact).ok();
+            let id =
+                checksum.and_then(|sum| JobId::of_action(&operation_id.to_string(), &work.action.resource_id, &sum));
+            let id = id.ok_or(ProviderFailure::Unsupported { what: "a job without a canonical form" })?;
+            let ctx = Ctx::new(ctx.purpose, budget, ctx.cancel);
+            let reply = cluster.send(flink::SubmitJob { lease, ctx, artifact, id }).await;
+            reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true })).map(Some)
+        }
         Call::CreateConnector(artifact) => {
             let workers = providers.connect.as_ref().ok_or(CONNECT)?;
             outcome(workers.send(connect::CreateConnector { lease, ctx, artifact: *artifact }).await)
@@ -317,7 +343,7 @@ async fn send(
         Call::DeleteConnector(current) => {
             let workers = providers.connect.as_ref().ok_or(ProviderFailure::RemovalDrift)?;
             match workers.send(connect::DeleteManaged { lease, ctx, current: *current }).await {
-                Ok(outcome) => outcome.map(|_| ()),
+                Ok(outcome) => outcome.map(|_| None),
                 Err(_) => Err(ProviderFailure::Aborted { uncertain: true }),
             }
         }

@@ -22,6 +22,7 @@ use crate::state::store::Snapshot;
 
 use super::connectors::removal_warning;
 use super::driver::{Driver, lock_reply};
+use super::jobs::submittable;
 use super::observe::{Look, NoPlan, Providers, Subject, answered, look};
 use super::work::Schedule;
 
@@ -93,6 +94,7 @@ impl Driver {
         let subject = self.deployable(&request.compiled, None)?;
         let providers = Providers::required(&self.providers, &subject)?;
         let Look { plan, .. } = self.look(&subject, snapshot, &providers, Purpose::Plan).await?;
+        submittable(&plan, &request.compiled)?;
         self.unchanged(snapshot).await?;
         self.warnings.extend(removal_warning(&plan));
         let saved = match &request.save {
@@ -134,6 +136,7 @@ impl Driver {
         let providers = Providers::required(&self.providers, &subject)?;
         let Look { plan, observations, .. } = self.look(&subject, snapshot, &providers, Purpose::Apply).await?;
         *made = Some(Arc::clone(&plan));
+        submittable(&plan, &subject.compiled)?;
 
         self.unchanged(snapshot).await?;
         if let Some(file) = &reviewed {
@@ -150,6 +153,7 @@ impl Driver {
         let actions = reviewed.map_or_else(|| plan.actions.clone(), |file| file.actions.clone());
         let schedule = Schedule::of(&plan, &actions, &subject.compiled, &observations)?;
         self.validate(&schedule, &providers).await?;
+        self.explained(&schedule, &providers).await?;
         if request.dry_run {
             return Ok(None);
         }

@@ -8,6 +8,7 @@ mod connectors;
 mod driver;
 mod effects;
 mod gates;
+mod jobs;
 mod log;
 mod machine;
 mod observe;

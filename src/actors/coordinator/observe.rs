@@ -27,6 +27,7 @@ use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::model::OwnershipState;
 
 use super::connectors::{self, ObservedConnectors};
+use super::jobs::{self, Clusters};
 
 /// Bound of all reads of one plan.
 const OBSERVE_BUDGET: Duration = Duration::from_secs(120);
@@ -39,6 +40,8 @@ pub struct Providers {
     pub kafka: Option<Addr<KafkaActor>>,
     pub schema_registry: Option<Addr<SchemaRegistryActor>>,
     pub connect: Option<Addr<ConnectActor>>,
+    /// By alias.
+    pub flink: Clusters,
 }
 
 /// What is planned, and for whom.
@@ -61,7 +64,7 @@ impl Providers {
         let project = &subject.compiled.project;
         let schemas = !needs.subjects.is_empty();
         let connectors = !needs.connectors.is_empty();
-        let any = schemas || connectors || !needs.topics.is_empty();
+        let any = schemas || connectors || !needs.jobs.is_empty() || !needs.topics.is_empty();
         let missing = |service: &str, block: &str| {
             Diagnostic::new(
                 Code::E208MissingConfig,
@@ -84,7 +87,8 @@ impl Providers {
             (true, None) => return Err(missing("Kafka Connect", "runtime.connect")),
             (true, Some(runtime)) => Some(registry.connect(runtime, &project.root)),
         };
-        Ok(Self { kafka, schema_registry, connect })
+        let flink = jobs::clusters(registry, &subject.compiled, &needs.jobs)?;
+        Ok(Self { kafka, schema_registry, connect, flink })
     }
 }
 
@@ -165,14 +169,23 @@ pub async fn look(
             .await
             .map_err(told(ProviderKind::KafkaConnect, "reading connectors"))
     };
-    let (topics, (schemas, mut refused), connectors) = tokio::try_join!(topics, schemas, connectors)?;
+    let running = async {
+        if needs.jobs.is_empty() {
+            return Ok(Default::default());
+        }
+        observer(&OperationEvent::Observing { provider: ProviderKind::Flink, resources: needs.jobs.len() });
+        jobs::observe(&subject.compiled, &needs.jobs, &providers.flink, &ctx)
+            .await
+            .map_err(told(ProviderKind::Flink, "reading jobs"))
+    };
+    let (topics, (schemas, mut refused), jobs, connectors) = tokio::try_join!(topics, schemas, running, connectors)?;
     let ObservedConnectors { connectors, findings } = connectors;
     let (errors, warnings): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
     refused.extend(errors);
     if refused.has_errors() {
         return Err(NoPlan::Refused(refused));
     }
-    let mut observations = Observations { topics, connectors, ..schemas };
+    let mut observations = Observations { topics, jobs, connectors, ..schemas };
 
     let first = decide(subject, &state, observations.clone()).await?;
     let first = Look { warnings: warnings.into(), ..first };

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::driver::{Driver, lock_reply};
 use super::gates::{Stop, interrupted};
+use super::jobs::arriving_until;
 use super::machine::Event;
 use super::targets::{Asker, observe};
 use crate::codes::{Code, Diagnostic};
@@ -270,6 +271,9 @@ impl Driver {
         snapshot: &Snapshot,
         resolution: Resolution,
     ) -> Result<Proof, Refusal> {
+        if let Some(until) = arriving_until(intent, snapshot.control.control.progress(), self.now()) {
+            return Err(still_arriving(until).into());
+        }
         let prior = Arc::clone(&snapshot.state.state);
         let asked = questions(intent, &prior, &Desired::of(compiled));
         let observations = match asked {
@@ -322,6 +326,13 @@ fn basis(compiled: &Compiled) -> Result<Basis, Diagnostic> {
 fn leaves(record: &ResolutionRecord, snapshot: &Snapshot) -> bool {
     (record.result_state_serial, &record.result_state_checksum)
         == (snapshot.state.state.serial, &snapshot.state.checksum)
+}
+
+/// A job that was sent can still come: its absence would prove nothing.
+fn still_arriving(until: jiff::Timestamp) -> Diagnostic {
+    let until = Timestamp::seconds(until);
+    let text = format!("a Flink job of the blocked operation can still arrive until {}", until.as_str());
+    Diagnostic::new(Code::E409PlanStale, text).suggest("the marker stands; run the command again after that time")
 }
 
 fn nothing_pending() -> Diagnostic {

@@ -1,6 +1,7 @@
 //! Named resources as they are, for recovery and adoption: each service is asked for its own, all side by side, and one that
 //! nothing is asked of is not contacted.
 
+use super::jobs;
 use super::observe::answered;
 use crate::actors::registry::Registry;
 use crate::codes::{Code, Diagnostic};
@@ -77,6 +78,14 @@ pub async fn observe(
         let message = connect::ObserveManaged { ctx: ctx.clone(), names };
         answered(registry.connect(runtime, root).send(message).await).map_err(asker.told(ProviderKind::KafkaConnect))
     };
-    let (topics, subjects, connectors) = tokio::try_join!(topics, subjects, connectors)?;
-    Ok(Observations { topics, subjects, connectors, ..Observations::default() })
+    let running = async {
+        if asked.jobs.is_empty() {
+            return Ok(Default::default());
+        }
+        tell(OperationEvent::Observing { provider: ProviderKind::Flink, resources: asked.jobs.len() });
+        let clusters = jobs::clusters(registry, compiled, &asked.jobs)?;
+        jobs::observe(compiled, &asked.jobs, &clusters, ctx).await.map_err(asker.told(ProviderKind::Flink))
+    };
+    let (topics, subjects, connectors, jobs) = tokio::try_join!(topics, subjects, connectors, running)?;
+    Ok(Observations { topics, subjects, connectors, jobs, ..Observations::default() })
 }

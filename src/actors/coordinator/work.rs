@@ -3,18 +3,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{ConnectorArtifact, Kind, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, SchemaArtifact, TopicArtifact};
 use crate::messages::operation::Label;
 use crate::planner::Plan;
 use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
+use crate::planner::flink::cluster_of;
 use crate::planner::model::{Action, Diff, Verb};
 use crate::planner::observation::{CompatibilityVerdict, Observations, SchemaObservation};
 use crate::project::model::Compatibility;
 use crate::providers::kafka::{CreateRequest, MAX_TOPICS, TopicUpdate};
 use crate::state::control::MAX_GROUP;
+
+use super::jobs::submit_budget;
 
 /// One action as its provider is asked.
 #[derive(Clone, Debug)]
@@ -26,10 +30,19 @@ pub enum Call {
         subject: String,
         level: Compatibility,
     },
+    SubmitJob(Box<JobCall>),
     CreateConnector(Box<ConnectorArtifact>),
     UpdateConnector(Box<ConnectorUpdate>),
     /// Exactly what is deleted.
     DeleteConnector(Box<ManagedConnectorObservation>),
+}
+
+/// A job, the alias of its cluster, and the time that its submission may take.
+#[derive(Clone, Debug)]
+pub struct JobCall {
+    pub artifact: FlinkJobArtifact,
+    pub cluster: String,
+    pub budget: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -75,6 +88,10 @@ impl Schedule {
             compiled.artifacts.schemas.iter().map(|schema| (schema.subject.as_str(), schema)).collect();
         let connectors: HashMap<&str, &ConnectorArtifact> =
             compiled.artifacts.connectors.iter().map(|connector| (connector.name.as_str(), connector)).collect();
+        let jobs: HashMap<&str, &FlinkJobArtifact> =
+            (compiled.artifacts.flink_jobs.iter().chain(&compiled.artifacts.test_jobs))
+                .map(|job| (job.name.as_str(), job))
+                .collect();
         let changes: BTreeMap<_, _> = plan.changes.iter().map(|change| (&change.resource_id, change)).collect();
         let mut works = Vec::with_capacity(actions.len());
         for action in actions {
@@ -101,10 +118,23 @@ impl Schedule {
                                 .content
                                 .as_ref()
                                 .is_some_and(|content| content.verdict == CompatibilityVerdict::Unproven),
-                            Diff::None | Diff::Topic(_) | Diff::Connector(_) | Diff::ConnectorRemoval(_) => false,
+                            Diff::None
+                            | Diff::Topic(_)
+                            | Diff::Connector(_)
+                            | Diff::Job(_)
+                            | Diff::ConnectorRemoval(_) => false,
                         },
                     }))
                 }),
+                // What lives is never submitted again: the id of the operation would not be the one that it runs under.
+                (Kind::FlinkJob, Verb::Submit, Diff::Job(diff)) if !diff.exists() => match jobs.get(name) {
+                    Some(artifact) => Some(Call::SubmitJob(Box::new(JobCall {
+                        artifact: (*artifact).clone(),
+                        cluster: cluster_of(&compiled.project, artifact)?.0.to_owned(),
+                        budget: submit_budget(compiled, artifact),
+                    }))),
+                    None => None,
+                },
                 (Kind::Connector, Verb::Create, _) => {
                     connectors.get(name).map(|artifact| Call::CreateConnector(Box::new(compiled.bound(artifact))))
                 }
@@ -125,6 +155,7 @@ impl Schedule {
                     _,
                 )
                 | (Kind::Connector, Verb::Register | Verb::Submit | Verb::Delete | Verb::Cancel | Verb::Adopt, _)
+                // No update of a job is ever sent (SAF-070).
                 | (Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule, _, _) => None,
             };
             let label = Label { kind: change.kind, name: name.to_owned() };
@@ -147,6 +178,7 @@ impl Schedule {
                 Call::UpdateTopic(_)
                 | Call::Register(_)
                 | Call::SetLevel { .. }
+                | Call::SubmitJob(_)
                 | Call::CreateConnector(_)
                 | Call::UpdateConnector(_)
                 | Call::DeleteConnector(_) => None,
@@ -163,6 +195,7 @@ impl Schedule {
                 Call::UpdateTopic(update) => updates.push(update.as_ref().clone()),
                 Call::Register(_)
                 | Call::SetLevel { .. }
+                | Call::SubmitJob(_)
                 | Call::CreateConnector(_)
                 | Call::UpdateConnector(_)
                 | Call::DeleteConnector(_) => {}
@@ -178,7 +211,11 @@ impl Schedule {
             Call::CreateConnector(artifact) => ConnectorName::new(&artifact.name),
             Call::UpdateConnector(update) => Some(update.current.name().clone()),
             Call::DeleteConnector(current) => Some(current.name().clone()),
-            Call::CreateTopic(_) | Call::UpdateTopic(_) | Call::Register(_) | Call::SetLevel { .. } => None,
+            Call::CreateTopic(_)
+            | Call::UpdateTopic(_)
+            | Call::Register(_)
+            | Call::SetLevel { .. }
+            | Call::SubmitJob(_) => None,
         }
     }
 
@@ -204,6 +241,7 @@ fn blocks(works: &[Work]) -> Vec<Range<usize>> {
             Call::UpdateTopic(_)
             | Call::Register(_)
             | Call::SetLevel { .. }
+            | Call::SubmitJob(_)
             | Call::CreateConnector(_)
             | Call::UpdateConnector(_)
             | Call::DeleteConnector(_) => None,

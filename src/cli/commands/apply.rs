@@ -17,7 +17,9 @@ use crate::cli::sanitize;
 use crate::cli::shell;
 use crate::codes::{Code, Diagnostics};
 use crate::compiler::Compiled;
-use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, ApplySource, Label, Lists, SelectionText};
+use crate::messages::operation::{
+    ApplyEnd, ApplyOutcome, ApplyRequest, ApplySource, Label, Lists, SelectionText, SubmittedJob,
+};
 use crate::planner::Plan;
 use crate::project::Project;
 
@@ -161,7 +163,7 @@ impl Report<'_> {
     fn data(&self) -> Value {
         let outcome = self.outcome;
         let names = |labels: &[Label]| labels.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let Lists { created, updated, deleted, unchanged, errors, not_started } = &outcome.lists;
+        let Lists { created, updated, deleted, unchanged, errors, not_started, jobs } = &outcome.lists;
         let errors: Vec<Value> = (errors.iter())
             .map(|failed| {
                 json!({
@@ -179,6 +181,10 @@ impl Report<'_> {
         set("deleted", json!(names(deleted)));
         set("unchanged", json!(names(unchanged)));
         set("errors", json!(errors));
+        if !jobs.is_empty() {
+            let job = |job: &SubmittedJob| json!({"name": job.name, "job_id": job.id, "state": job.state.as_str()});
+            set("flink_jobs", jobs.iter().map(job).collect());
+        }
         set("gateway_removal_assessments", json!([]));
         let assessments = outcome.plan.as_deref().map_or(&[][..], |plan| plan.connector_assessments.as_slice());
         set("connector_removal_assessments", outcome::json(&assessments));
@@ -225,6 +231,9 @@ impl Report<'_> {
         let mut doc = Doc::new();
         let lists = &self.outcome.lists;
         group(&mut doc, "Created:", "+", Tone::Create, &lists.created);
+        for job in &lists.jobs {
+            doc.line(format!("    flink_job:{} has the id {}", job.name, job.id));
+        }
         group(&mut doc, "Updated:", "~", Tone::Update, &lists.updated);
         group(&mut doc, "Deleted:", "-", Tone::Delete, &lists.deleted);
         group(&mut doc, "Unchanged:", "=", Tone::Unchanged, &lists.unchanged);

@@ -105,6 +105,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
         source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
         subjects: Vec::new(),
         connectors: sinks.iter().filter_map(|sink| ConnectorName::new(&sink.name)).collect(),
+        jobs: Vec::new(),
         consumers: false,
         counts: false,
     };

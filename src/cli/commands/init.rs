@@ -376,9 +376,9 @@ fn text(args: &InitArgs, template: Template, data: &InitData) -> Doc {
     match template {
         Template::Flink | Template::MultiEnv => {
             doc.line(
-                "The SQL model runs on Flink, which this version does not deploy: an online plan of it ends in E221.",
+                "The SQL model runs on Flink: an online plan and an apply need a session cluster with a SQL Gateway",
             );
-            doc.line("For a project that applies today, start from `streamt init --template quickstart`.");
+            doc.line("(FLINK_REST_URL, FLINK_SQL_GATEWAY_URL). Without Flink, start from `streamt init --template quickstart`.");
             doc.line("The source raw_events is external: streamt reads its declaration and never creates the topic.");
             doc.line(
                 "validate, compile --dry-run and plan --offline read files only; they prove no running processor.",

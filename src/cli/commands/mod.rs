@@ -14,6 +14,7 @@ pub mod explain;
 mod group_rows;
 pub mod import;
 pub mod init;
+mod job_rows;
 pub mod lineage;
 mod lineage_columns;
 pub mod list;

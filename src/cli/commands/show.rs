@@ -107,6 +107,7 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
         source_topics: Vec::new(),
         subjects: Vec::new(),
         connectors: Vec::new(),
+        jobs: Vec::new(),
         consumers: false,
         counts: false,
     };

@@ -14,7 +14,7 @@ use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
 use crate::cli::{console, live, project};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{ConnectorArtifact, Kind, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, SchemaArtifact, TopicArtifact};
 use crate::messages::status::{ObserveRequest, Observed};
 use crate::planner::Cause;
 use crate::planner::connector::ConnectorName;
@@ -25,6 +25,7 @@ use crate::state::control::{OperationStatus, Status};
 
 use super::connector_rows::{self, ConnectorRow};
 use super::group_rows::{self, GroupRow};
+use super::job_rows::{self, JobRow};
 use super::why;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -73,7 +74,7 @@ struct StatusData {
     project: String,
     schemas: Vec<SchemaRow>,
     topics: Vec<TopicRow>,
-    flink_jobs: Vec<Value>,
+    flink_jobs: Vec<JobRow>,
     connectors: Vec<ConnectorRow>,
     gateway_rules: Vec<Value>,
     observation_scope: &'static str,
@@ -154,6 +155,8 @@ struct Scope<'a> {
     topics: Vec<&'a TopicArtifact>,
     schemas: Vec<&'a SchemaArtifact>,
     connectors: Vec<&'a ConnectorArtifact>,
+    /// Those of models and those of tests.
+    jobs: Vec<&'a FlinkJobArtifact>,
     sources: Vec<(&'a str, &'a str)>,
     external: Vec<(Kind, &'a str)>,
 }
@@ -190,13 +193,15 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
         source_topics: others,
         subjects: scope.schemas.iter().map(|schema| schema.subject.clone()).collect(),
         connectors: scope.connectors.iter().filter_map(|connector| ConnectorName::new(&connector.name)).collect(),
+        jobs: scope.jobs.iter().copied().cloned().collect(),
         consumers: args.consumer_groups,
         counts: args.lag,
     };
     let nothing = request.topics.is_empty()
         && request.source_topics.is_empty()
         && request.subjects.is_empty()
-        && request.connectors.is_empty();
+        && request.connectors.is_empty()
+        && request.jobs.is_empty();
     let seen = match nothing {
         true => None,
         false => Some(live::observe(context, "status", request)?),
@@ -224,6 +229,8 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
     let ours = |mode: OwnershipMode| mode != OwnershipMode::External;
     let external_topics = artifacts.topics.iter().filter(|topic| !ours(topic.ownership.mode));
     let external_connectors = artifacts.connectors.iter().filter(|connector| !ours(connector.ownership.mode));
+    let jobs = || artifacts.flink_jobs.iter().chain(&artifacts.test_jobs);
+    let external_jobs = jobs().filter(|job| !ours(job.ownership.mode));
     let external_schemas = artifacts.schemas.iter().filter(|schema| !ours(schema.ownership.mode));
     Scope {
         topics: artifacts.topics.iter().filter(|topic| ours(topic.ownership.mode) && keeps(&topic.name)).collect(),
@@ -233,6 +240,7 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
         connectors: (artifacts.connectors.iter())
             .filter(|connector| ours(connector.ownership.mode) && keeps(&connector.name))
             .collect(),
+        jobs: jobs().filter(|job| ours(job.ownership.mode) && keeps(&job.name)).collect(),
         sources: (compiled.project.sources.iter())
             .map(|source| (source.name.as_str(), source.topic.as_str()))
             .filter(|(name, topic)| keeps(name) || keeps(topic))
@@ -240,6 +248,7 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
         external: external_schemas
             .map(|schema| (Kind::Schema, schema.subject.as_str()))
             .chain(external_topics.map(|topic| (Kind::Topic, topic.name.as_str())))
+            .chain(external_jobs.map(|job| (Kind::FlinkJob, job.name.as_str())))
             .chain(external_connectors.map(|connector| (Kind::Connector, connector.name.as_str())))
             .filter(|(_, name)| keeps(name))
             .collect(),
@@ -257,13 +266,13 @@ pub fn configs_not_read() -> Diagnostic {
 /// One warning for the processes that this version does not look at.
 fn not_observed(compiled: &Compiled) -> Option<Diagnostic> {
     let artifacts = &compiled.artifacts;
-    let count = artifacts.flink_jobs.len() + artifacts.gateway_rules.len() + artifacts.kafka_streams_jobs.len();
+    let count = artifacts.gateway_rules.len() + artifacts.kafka_streams_jobs.len();
     (count > 0).then(|| {
         Diagnostic::new(
             Code::W147ObservationIncomplete,
             match count {
-                1 => "1 Flink job, Gateway rule or runner job is not looked at by this version".to_owned(),
-                _ => format!("{count} Flink jobs, Gateway rules or runner jobs are not looked at by this version"),
+                1 => "1 Gateway rule or runner job is not looked at by this version".to_owned(),
+                _ => format!("{count} Gateway rules or runner jobs are not looked at by this version"),
             },
         )
     })
@@ -279,12 +288,13 @@ fn assemble(
     let mut errors = Diagnostics::new();
     let mut keep = |error: Diagnostic| project::merge(&mut errors, [error]);
     let (mut live_topics, mut live_others, mut live_subjects, mut live_connectors) = (None, None, None, None);
-    let (mut consumers, mut counts) = (None, None);
+    let (mut consumers, mut counts, mut live_jobs) = (None, None, None);
     if let Some(seen) = seen {
         live_topics = seen.topics.map_err(&mut keep).ok();
         live_others = seen.source_topics.map_err(&mut keep).ok();
         live_subjects = seen.subjects.map_err(&mut keep).ok();
         live_connectors = seen.connectors.map_err(&mut keep).ok();
+        live_jobs = seen.jobs.map_err(&mut keep).ok();
         consumers = seen.consumers.and_then(|found| found.map_err(&mut keep).ok());
         counts = seen.counts.and_then(|found| found.map_err(&mut keep).ok());
     }
@@ -331,6 +341,12 @@ fn assemble(
         row.differing(live)
     }));
     let operation = why::explain(compiled, differing, warnings);
+    let mut jobs: Vec<JobRow> = Vec::new();
+    for job in &scope.jobs {
+        let seen = live_jobs.as_ref().and_then(|live| live.get(&job.name));
+        warnings.extend(seen.and_then(|seen| job_rows::why(&job.name, seen)));
+        jobs.push(JobRow::of(&job.name, seen));
+    }
     let observed =
         |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =
@@ -350,15 +366,17 @@ fn assemble(
     schemas.sort_by(|a, b| a.subject.cmp(&b.subject));
     topics.sort_by(|a, b| a.name.cmp(&b.name));
     connectors.sort_by(|a, b| a.name.cmp(&b.name));
+    jobs.sort_by(|a, b| a.name.cmp(&b.name));
     let healthy = topics.iter().all(|topic| topic.status == TopicStatus::Ok)
         && schemas.iter().all(|schema| schema.exists == Some(true))
+        && jobs.iter().all(JobRow::is_healthy)
         && connectors.iter().all(ConnectorRow::is_healthy)
         && sources.iter().all(|source| !args.include_external || source.exists == Some(true));
     let data = StatusData {
         project: compiled.project.name.clone(),
         schemas,
         topics,
-        flink_jobs: Vec::new(),
+        flink_jobs: jobs,
         connectors,
         gateway_rules: Vec::new(),
         observation_scope: if args.include_external { "managed_and_external" } else { "managed" },
@@ -448,8 +466,9 @@ fn existence(exists: Option<bool>) -> &'static str {
 fn text(data: &StatusData) -> Doc {
     let mut doc = Doc::new();
     doc.heading(format!("Project {}", data.project));
-    if data.schemas.is_empty() && data.topics.is_empty() && data.connectors.is_empty() {
-        doc.line("No topic, schema or connector to look at.");
+    let nothing = data.schemas.is_empty() && data.topics.is_empty() && data.connectors.is_empty();
+    if nothing && data.flink_jobs.is_empty() {
+        doc.line("No topic, schema, Flink job or connector to look at.");
     }
     if !data.schemas.is_empty() {
         doc.blank().table(
@@ -495,6 +514,7 @@ fn text(data: &StatusData) -> Doc {
             );
         }
     }
+    job_rows::table(&mut doc, &data.flink_jobs);
     connector_rows::table(&mut doc, &data.connectors);
     if data.operation_status.as_ref().is_some_and(|operation| operation.status != Status::Clear) {
         doc.blank().line(

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Serialize, Serializer};
 
 use crate::compiler::canonical::{Checksum, canonical_value};
-use crate::ownership::ResourceId;
+use crate::ownership::model::ResourceId;
 
 /// The id under which a job is submitted, or runs: 32 hexadecimal digits.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -187,7 +187,9 @@ mod tests {
     fn a_job_id_follows_from_operation_resource_and_content_alone() {
         let known = id("op", "clean_processor", "x");
         assert_eq!(known, id("op", "clean_processor", "x"));
-        for other in [id("op2", "clean_processor", "x"), id("op", "dirty_processor", "x"), id("op", "clean_processor", "y")] {
+        for other in
+            [id("op2", "clean_processor", "x"), id("op", "dirty_processor", "x"), id("op", "clean_processor", "y")]
+        {
             assert_ne!(known, other);
         }
         assert_eq!(JobId::parse(known.as_str()), Some(known));

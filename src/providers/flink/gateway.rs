@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
+use super::FlinkClient;
 use super::jobs::pause;
 use super::wire::{self, OperationState};
-use super::FlinkClient;
 use crate::planner::flink::JobId;
 use crate::providers::http::{Answer, ProviderHttp, Request, STRICT_LIMIT};
 use crate::providers::{Ctx, Identity, MutationGuard, ProviderFailure, VendorText};
@@ -78,7 +78,9 @@ impl Session<'_> {
                 Some(operation) => self.wait(ctx, &operation).await,
                 None => Ran::Lost(ProviderFailure::Protocol { what: "operation" }),
             },
-            Ok(answer) if answer.status.is_client_error() => Ran::Refused(self.client.vendor_text(wire::cause(&answer))),
+            Ok(answer) if answer.status.is_client_error() => {
+                Ran::Refused(self.client.vendor_text(wire::cause(&answer)))
+            }
             Ok(answer) => Ran::Lost(wire::refusal(&answer)),
             Err(failure) => Ran::Lost(failure),
         }

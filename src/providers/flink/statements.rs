@@ -3,9 +3,7 @@
 use zeroize::Zeroizing;
 
 use crate::compiler::artifact::FlinkJobArtifact;
-use crate::project::model::{
-    FlinkCluster, KafkaConnectorFlavour, KafkaRuntime, SaslMechanism, SchemaRegistryRuntime,
-};
+use crate::project::model::{FlinkCluster, KafkaConnectorFlavour, KafkaRuntime, SaslMechanism, SchemaRegistryRuntime};
 use crate::project::secret::Secret;
 use crate::providers::ProviderFailure;
 use crate::sql::{Token, TokenKind, tokenize};
@@ -27,11 +25,7 @@ pub(super) struct Fillings {
 }
 
 impl Fillings {
-    pub fn new(
-        cluster: &FlinkCluster,
-        kafka: Option<&KafkaRuntime>,
-        registry: Option<&SchemaRegistryRuntime>,
-    ) -> Self {
+    pub fn new(cluster: &FlinkCluster, kafka: Option<&KafkaRuntime>, registry: Option<&SchemaRegistryRuntime>) -> Self {
         let login = registry.and_then(|registry| {
             let (name, password) = (registry.auth.username.as_ref()?, registry.auth.password.as_ref()?);
             Some(Secret::new(format!("{name}:{}", password.expose())))
@@ -124,7 +118,8 @@ pub(super) struct Statements {
 
 impl Statements {
     pub fn of(artifact: &FlinkJobArtifact, fillings: &Fillings) -> Result<Self, ProviderFailure> {
-        const SHAPE: ProviderFailure = ProviderFailure::Unsupported { what: "a job of anything but SET, CREATE and one INSERT" };
+        const SHAPE: ProviderFailure =
+            ProviderFailure::Unsupported { what: "a job of anything but SET, CREATE and one INSERT" };
         let sql = artifact.sql.as_str();
         let tokens = tokenize(sql).map_err(|_| SHAPE)?;
         let mut prepare = Vec::new();
@@ -139,7 +134,9 @@ impl Statements {
                 insert = Some(filled(sql, &piece, None)?);
             } else if first.is_word(sql, "SET") {
                 if waits_for_the_job(sql, &piece) {
-                    return Err(ProviderFailure::Unsupported { what: "table.dml-sync: the submission would last as long as the job" });
+                    return Err(ProviderFailure::Unsupported {
+                        what: "table.dml-sync: the submission would last as long as the job",
+                    });
                 }
                 prepare.push(filled(sql, &piece, None)?);
             } else if first.is_word(sql, "CREATE") {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use zeroize::Zeroizing;
 
 use super::gateway::{Ran, Session};
 use super::jobs::pause;
@@ -43,6 +44,22 @@ enum Attempt {
 }
 
 impl FlinkClient {
+    /// Lets Flink read the job's statements and plan its INSERT, in a session that is thrown away. Nothing is submitted.
+    pub async fn explain(&self, ctx: &Ctx, artifact: &FlinkJobArtifact) -> Result<(), ProviderFailure> {
+        let statements = Statements::of(artifact, &self.fillings)?;
+        let session = self.open_session(ctx).await?;
+        let ran = match self.prepared(ctx, &session, &statements).await {
+            Ran::Finished => session.run(ctx, &Zeroizing::new(format!("EXPLAIN {}", *statements.insert))).await,
+            ended @ (Ran::Refused(_) | Ran::Lost(_)) => ended,
+        };
+        session.close(ctx).await;
+        match ran {
+            Ran::Finished => Ok(()),
+            Ran::Refused(text) => Err(ProviderFailure::SqlRefused { text }),
+            Ran::Lost(failure) => Err(failure),
+        }
+    }
+
     /// Submits the job under `id` unless a job of its name lives.
     pub async fn submit<G: MutationGuard>(
         &self,
@@ -100,7 +117,9 @@ impl FlinkClient {
             }
             let away = matches!(
                 attempt,
-                Attempt::NotSent(ProviderFailure::Unreachable | ProviderFailure::Timeout | ProviderFailure::Busy { .. })
+                Attempt::NotSent(
+                    ProviderFailure::Unreachable | ProviderFailure::Timeout | ProviderFailure::Busy { .. }
+                )
             );
             if !away || patience.remaining().is_zero() || pause(ctx, AWAY_PAUSE).await.is_err() {
                 return Err(uncertain(name));

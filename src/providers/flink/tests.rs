@@ -171,14 +171,16 @@ async fn name_and_id_travel_beside_the_insert_and_never_as_a_setting_of_the_sess
     let script = [vec![no_job(), listed(&[])], prepared(), vec![operation(), status("FINISHED"), closed(), job()]];
     let stand_in = StandIn::start(script.concat()).await;
     client(&stand_in.url).submit(&ctx(), &HandGuard::default(), &artifact(SQL), &id()).await.expect("submitted");
-    let bodies: Vec<Value> =
-        stand_in.bodies().iter().filter_map(|body| serde_json::from_slice(body).ok()).collect();
+    let bodies: Vec<Value> = stand_in.bodies().iter().filter_map(|body| serde_json::from_slice(body).ok()).collect();
     let expected = json!({
         "statement": "INSERT INTO s SELECT 1",
         "executionConfig": {"pipeline.name": "clean_processor", "$internal.pipeline.job-id": ID},
     });
     assert_eq!(bodies.last(), Some(&expected));
-    assert_eq!(bodies[bodies.len() - 2], json!({"statement": "CREATE TABLE s (a INT) WITH ('connector' = 'blackhole')"}));
+    assert_eq!(
+        bodies[bodies.len() - 2],
+        json!({"statement": "CREATE TABLE s (a INT) WITH ('connector' = 'blackhole')"})
+    );
 }
 
 /// SAF-044: what lives under that name already is not this operation's.
@@ -252,7 +254,7 @@ async fn an_operation_that_the_gateway_forgot_is_settled() {
     assert_eq!(requests.last().map(String::as_str), Some("2 inserts"));
 }
 
-/// EXP-012
+/// SEC-003
 #[tokio::test]
 async fn sql_that_flink_refuses_is_told_by_its_innermost_cause_and_nothing_else_of_the_trace() {
     let cause = "org.apache.flink.table.api.ValidationException: Object 'x' not found, key sentinel-key";
@@ -310,10 +312,12 @@ async fn a_right_lost_before_the_insert_sends_none_and_one_lost_with_it_is_uncer
 
 #[tokio::test]
 async fn a_cluster_without_gateway_or_jobmanager_is_told_so_before_anything_is_asked() {
-    let client = FlinkClient::new(&cluster(Some("http://127.0.0.1:1"), None), None, None, Path::new("/")).expect("client");
+    let client =
+        FlinkClient::new(&cluster(Some("http://127.0.0.1:1"), None), None, None, Path::new("/")).expect("client");
     let outcome = client.submit(&ctx(), &HandGuard::default(), &artifact(SQL), &id()).await;
     assert_eq!(outcome.expect_err("no gateway").code(), Code::E206SqlGatewayNotConfigured);
-    let client = FlinkClient::new(&cluster(None, Some("http://127.0.0.1:1")), None, None, Path::new("/")).expect("client");
+    let client =
+        FlinkClient::new(&cluster(None, Some("http://127.0.0.1:1")), None, None, Path::new("/")).expect("client");
     assert_eq!(client.probe(&ctx()).await.expect_err("no rest_url").code(), Code::E208MissingConfig);
 }
 

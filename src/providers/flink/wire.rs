@@ -93,8 +93,8 @@ pub(super) fn failure(answer: &Answer) -> Option<String> {
 }
 
 fn innermost(trace: &str) -> Option<&str> {
-    let lines = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
-    lines.last().map(str::trim).filter(|line| !line.is_empty())
+    let mut lines = trace.lines().filter_map(|line| line.trim().strip_prefix("Caused by: "));
+    lines.next_back().map(str::trim).filter(|line| !line.is_empty())
 }
 
 pub(super) fn versions(answer: &Answer) -> Vec<String> {

@@ -292,7 +292,9 @@ fn can_be_planned(kind: Kind, verb: Verb) -> bool {
         Kind::Schema => matches!(verb, Verb::Register | Verb::Update),
         Kind::Topic => matches!(verb, Verb::Create | Verb::Update),
         Kind::Connector => matches!(verb, Verb::Create | Verb::Update | Verb::Delete),
-        Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => false,
+        // An update would replace what runs: it is blocked in every plan (SAF-070).
+        Kind::FlinkJob => verb == Verb::Submit,
+        Kind::KafkaStreamsJob | Kind::GatewayRule => false,
     }
 }
 

@@ -1,0 +1,76 @@
+//! Flink jobs in `status`: whether they run, all of them.
+
+use serde::Serialize;
+
+use crate::cli::doc::Doc;
+use crate::codes::{Code, Diagnostic};
+use crate::messages::status::ObservedJob;
+use crate::planner::flink::{JobId, JobState};
+
+#[derive(Serialize)]
+pub struct JobRow {
+    pub name: String,
+    pub exists: Option<bool>,
+    job_id: Option<JobId>,
+    /// Flink's word; `STARTING` while a job is RUNNING and not all its tasks are, `MISSING` when there is no job, `UNKNOWN` when
+    /// it was not read.
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks: Option<TaskCounts>,
+}
+
+#[derive(Serialize)]
+struct TaskCounts {
+    running: u32,
+    finished: u32,
+    total: u32,
+}
+
+impl JobRow {
+    pub fn of(name: &str, seen: Option<&ObservedJob>) -> Self {
+        let job = seen.and_then(|seen| seen.live.job.as_ref());
+        let status = match (seen, job) {
+            (None, _) => "UNKNOWN",
+            (Some(_), None) => "MISSING",
+            // Without a slot, a job is RUNNING and none of its tasks is.
+            (Some(_), Some(job)) if job.state == JobState::Running && !job.tasks.all_run() => "STARTING",
+            (Some(_), Some(job)) => job.state.as_str(),
+        };
+        Self {
+            name: name.to_owned(),
+            exists: seen.map(|_| job.is_some()),
+            job_id: job.map(|job| job.id.clone()),
+            status,
+            tasks: job.map(|job| TaskCounts {
+                running: job.tasks.running,
+                finished: job.tasks.finished,
+                total: job.tasks.total,
+            }),
+        }
+    }
+
+    pub fn is_healthy(&self) -> bool {
+        self.status == JobState::Running.as_str()
+    }
+}
+
+/// W149: why a job does not run, in Flink's words.
+pub fn why(name: &str, seen: &ObservedJob) -> Option<Diagnostic> {
+    let (job, text) = (seen.live.job.as_ref()?, seen.failure.as_ref()?);
+    Some(Diagnostic::new(Code::W149FlinkJobFailed, format!("flink_job:{name} is {}: {text}", job.state)))
+}
+
+pub fn table(doc: &mut Doc, rows: &[JobRow]) {
+    if rows.is_empty() {
+        return;
+    }
+    let cells = rows.iter().map(|row| {
+        let tasks = row
+            .tasks
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |tasks| format!("{} of {}", tasks.running + tasks.finished, tasks.total));
+        let id = row.job_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
+        vec![row.name.clone(), row.status.to_owned(), tasks, id]
+    });
+    doc.blank().table(&["FLINK JOB", "STATUS", "TASKS", "ID"], cells.collect());
+}

@@ -1,0 +1,8 @@
+//! Flink jobs on real clusters: the shared one for what leaves it whole, one of its own where a process is killed.
+
+mod client;
+mod cluster;
+mod kills;
+mod life;
+mod outcomes;
+mod yard;
