@@ -26,6 +26,7 @@ mod kafka;
 mod kafka_3;
 mod kafka_security;
 mod kafka_wire;
+mod load;
 mod local_lock;
 mod logging;
 mod losses;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::connectors::yard::{Load, SENTINEL, State, Yard};
+use crate::connectors::yard::{SENTINEL, State, Yard};
+use crate::load::Load;
 use crate::losses::site::{code, on_each_major};
 
 fn live_config(yard: &Yard, name: &str) -> Value {

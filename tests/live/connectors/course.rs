@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::yard::{Load, State, Yard};
+use super::yard::{State, Yard};
 use crate::harness::Run;
+use crate::load::Load;
 use crate::losses::site::{code, text};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,8 @@
 
 use serde_json::json;
 
-use super::yard::{Load, State, Yard};
+use super::yard::{State, Yard};
+use crate::load::Load;
 use crate::support::variable;
 
 /// CRM-003: the workers of 3.x serve encoded names; those of 4.x refuse `%2F` and `%25` in a path, so that such a connector

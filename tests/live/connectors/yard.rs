@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::faults::{Order, Proxy};
 use crate::harness::{Run, Workspace};
+use crate::load::{Load, Turn};
 use crate::losses::site::sql;
 use crate::support::{clean_up, eventually, variable};
 
@@ -97,42 +97,6 @@ pub enum State {
     Postgres(String),
 }
 
-/// How much a test changes at the worker, and whether it bears that others do. Each change makes the worker rebalance, and a
-/// removal that meets a rebalance once it has started is refused.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Load {
-    Light,
-    /// Changes without a pause, beside others that do.
-    Heavy,
-    /// Removes, and needs a worker that nobody else changes.
-    Alone,
-}
-
-/// Yards of each load that exist now.
-static PRESENT: Mutex<[usize; 3]> = Mutex::new([0; 3]);
-static LEFT: Condvar = Condvar::new();
-
-struct Place(Load);
-
-impl Place {
-    fn take(load: Load) -> Self {
-        let bears = |(other, count): (usize, &usize)| *count == 0 || (other == load as usize && load != Load::Alone);
-        let mut present = PRESENT.lock().unwrap_or_else(PoisonError::into_inner);
-        while !present.iter().enumerate().all(bears) {
-            present = LEFT.wait(present).unwrap_or_else(PoisonError::into_inner);
-        }
-        present[load as usize] += 1;
-        Self(load)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        PRESENT.lock().unwrap_or_else(PoisonError::into_inner)[self.0 as usize] -= 1;
-        LEFT.notify_all();
-    }
-}
-
 pub struct Yard {
     pub order: Order,
     pub workers: Proxy,
@@ -148,7 +112,7 @@ pub struct Yard {
     schema: String,
     writer: String,
     sinks: Vec<&'static str>,
-    _place: Place,
+    _turn: Turn,
 }
 
 impl Yard {
@@ -157,7 +121,7 @@ impl Yard {
     }
 
     pub fn under(worker: &str, state: State, sinks: &[&'static str], load: Load) -> Self {
-        let place = Place::take(load);
+        let turn = Turn::take(load);
         let worker = Worker::at(worker);
         let order = Order::default();
         let workers = Proxy::http(&order, worker.url());
@@ -188,7 +152,7 @@ impl Yard {
             schema,
             writer,
             sinks,
-            _place: place,
+            _turn: turn,
         };
         yard.declare(&yard.sinks, &[]);
         if let State::Postgres(_) = &yard.state {

@@ -14,6 +14,7 @@ use streamt::providers::flink::Submitted;
 use streamt::providers::{Ctx, FlinkClient, ProviderFailure, Purpose};
 use tokio_util::sync::CancellationToken;
 
+use crate::load::{Load, Turn};
 use crate::support::{Open, variable};
 
 /// `flink`, or the service of the lane that runs these tests against another version.
@@ -164,12 +165,14 @@ fn sent(url: &str, method: &str, path: &str, body: &str) -> (u16, Value) {
 pub struct Own {
     pub place: Place,
     home: PathBuf,
+    _turn: Turn,
 }
 
 impl Own {
     pub fn start() -> Self {
+        let turn = Turn::take(Load::Cluster);
         let home = std::env::temp_dir().join(format!("streamt-flink-{}", uuid::Uuid::new_v4().simple()));
-        let mut own = Self { place: Place { rest: String::new(), gateway: String::new() }, home };
+        let mut own = Self { place: Place { rest: String::new(), gateway: String::new() }, home, _turn: turn };
         let lines = own.services("up");
         let value = |name: &str| {
             let line = lines.lines().find_map(|line| line.strip_prefix(&format!("export {name}=")));
