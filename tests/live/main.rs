@@ -12,6 +12,7 @@ mod cli;
 mod connectors;
 mod coordinator;
 mod data_tests;
+mod database;
 mod disk;
 mod drain;
 mod estate;

@@ -5,4 +5,5 @@ mod cluster;
 mod kills;
 mod life;
 mod outcomes;
+mod sudden;
 mod yard;

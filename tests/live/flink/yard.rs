@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::cluster::{Place, service};
+use crate::database::Database;
 use crate::faults::{Order, Proxy};
 use crate::harness::{Run, Workspace};
 use crate::support::{clean_up, variable};
 
 pub const PASSWORD: &str = "admin-secret";
+const NAMESPACE: &str = "flink";
 
 pub struct Yard {
     pub order: Order,
@@ -18,6 +20,8 @@ pub struct Yard {
     pub place: Place,
     pub workspace: Workspace,
     pub project: String,
+    /// Of its state, unless that is local.
+    pub database: Option<Database>,
 }
 
 impl Yard {
@@ -26,14 +30,34 @@ impl Yard {
     }
 
     pub fn at(place: Place) -> Self {
+        Self::of(place, None)
+    }
+
+    /// With its state in PostgreSQL.
+    pub fn stored(place: Place, admin: &str) -> Self {
+        Self::of(place, Some(admin))
+    }
+
+    fn of(place: Place, admin: Option<&str>) -> Self {
         let order = Order::default();
+        let database = admin.map(|admin| Database::new(&order, admin));
         let (jobs, gateway) = (Proxy::http(&order, &place.rest), Proxy::http(&order, &place.gateway));
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let workspace = Workspace::new().variable("KAFKA_PASSWORD", PASSWORD);
-        let yard = Self { order, jobs, gateway, place, workspace, project: format!("fl-{}", &id[..12]) };
+        let mut workspace = Workspace::new().variable("KAFKA_PASSWORD", PASSWORD);
+        if let Some(database) = &database {
+            workspace = database.known_to(workspace);
+        }
+        let yard = Self { order, jobs, gateway, place, workspace, project: format!("fl-{}", &id[..12]), database };
         crate::estate::blocking(create(yard.raw()));
         yard.write(&yard.yaml());
+        if let Some(database) = &yard.database {
+            database.initialise(&yard.workspace, NAMESPACE, &yard.project);
+        }
         yard
+    }
+
+    pub fn database(&self) -> &Database {
+        self.database.as_ref().expect("state in PostgreSQL")
     }
 
     pub fn raw(&self) -> String {
@@ -81,7 +105,7 @@ runtime:
     default: main
     clusters:
       main: {{rest_url: \"{rest}\", sql_gateway_url: \"{gateway}\", kafka_connector: {flavour}, statement_timeout: 30, timeout: 10, retries: 1}}
-sources:
+{state}sources:
   - {{name: raw, description: d, topic: {raw}, columns: [{{name: id, type: STRING}}, {{name: amount, type: INT}}]}}
 models:
   - name: {model}
@@ -95,6 +119,7 @@ models:
       WHERE amount > 0
 ",
             project = self.project,
+            state = self.database.as_ref().map(|database| database.declaration(NAMESPACE)).unwrap_or_default(),
             rest = self.jobs.url(),
             gateway = self.gateway.url(),
             raw = self.raw(),
