@@ -4,6 +4,7 @@
 
 mod avro;
 mod classified;
+mod continuous;
 mod datum;
 mod decode;
 mod number;
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::project::model::{Severity, Test, TestType};
 
 pub use classified::Classified;
+pub use continuous::judge_job;
 pub use decode::schema_ids;
 pub use sample::judge_sample;
 pub use schema::judge_schema;
@@ -130,6 +132,13 @@ pub fn type_word(test_type: TestType) -> &'static str {
         TestType::Sample => "sample",
         TestType::Continuous => "continuous",
     }
+}
+
+/// The assertions that this type of test does not run.
+fn skipped_notes(test: &Test) -> Vec<String> {
+    let kinds = test.assertions.iter().filter_map(|written| written.as_object()?.keys().next());
+    let left = kinds.filter(|kind| !executes(test.test_type, kind));
+    left.map(|kind| format!("{kind} is not executed by a {} test", type_word(test.test_type))).collect()
 }
 
 /// What running each assertion found.

@@ -216,3 +216,20 @@ fn a_column_made_of_a_classified_one_is_classified_through_every_model() {
     assert_eq!(of("further"), "s");
     assert_eq!(of("unread"), "shout", "what cannot be told may be made of it");
 }
+
+#[test]
+fn a_continuous_test_passes_while_all_tasks_of_its_job_run() {
+    let watch = test(TestType::Continuous, json!([{"not_null": {"columns": ["id"]}}, {"unique_key": {"key": "id"}}]));
+    let of = |state: Option<(&str, bool)>, why: Option<&str>| judge_job(&watch, Some(("test_t", state)), why);
+    let runs = of(Some(("RUNNING", true)), None);
+    assert_eq!((runs.status, runs.job_status.as_deref()), (Status::Passed, Some("RUNNING")));
+    assert_eq!(runs.warnings, ["unique_key is not executed by a continuous test"]);
+    let starts = of(Some(("RUNNING", false)), None);
+    assert_eq!(starts.status, Status::Failed);
+    assert_eq!(starts.errors, ["its job 'test_t' is RUNNING, and not all of its tasks run"]);
+    let failed = of(Some(("FAILED", false)), Some("no such topic"));
+    assert_eq!(failed.errors, ["its job 'test_t' is FAILED: no such topic"]);
+    let absent = of(None, None);
+    assert_eq!((absent.status, absent.message.as_deref()), (Status::Skipped, Some("its job 'test_t' is not deployed")));
+    assert_eq!(judge_job(&watch, None, None).status, Status::Skipped);
+}

@@ -1,15 +1,17 @@
 //! Commands that talk to providers: a runtime for as long as the command lasts, progress on stderr, signals that stop it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::artifact::FlinkJobArtifact;
 use crate::messages::adoption::{Adopt, AdoptOutcome, AdoptRequest};
 use crate::messages::discover::{DiscoverRequest, Discovered};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
-use crate::messages::status::{ObserveRequest, Observed};
+use crate::messages::status::{ObserveRequest, Observed, ObservedJob};
 use crate::project::Project;
 use crate::validate::{SchemaAnswer, SchemaQuestion};
 
@@ -102,18 +104,45 @@ impl<'a> Reader<'a> {
         Self { context, session: None }
     }
 
-    pub fn read(&mut self, project: &Arc<Project>, requests: Vec<SampleRequest>) -> Result<Vec<SampleAnswer>, Failure> {
-        if requests.is_empty() {
-            return Ok(Vec::new());
+    /// The jobs of continuous tests, and why those that do not run failed.
+    pub fn observe_jobs(
+        &mut self,
+        project: &Arc<Project>,
+        jobs: Vec<FlinkJobArtifact>,
+    ) -> Result<Result<BTreeMap<String, ObservedJob>, Diagnostic>, Failure> {
+        if jobs.is_empty() {
+            return Ok(Ok(BTreeMap::new()));
         }
+        let session = self.started()?;
+        let request = ObserveRequest {
+            project: project.clone(),
+            topics: Vec::new(),
+            source_topics: Vec::new(),
+            subjects: Vec::new(),
+            connectors: Vec::new(),
+            jobs,
+            consumers: false,
+            counts: false,
+        };
+        let observed = session.runtime.observe_blocking(request, session.control());
+        session.uninterrupted(observed).map(|observed| observed.jobs)
+    }
+
+    fn started(&mut self) -> Result<&Session, Failure> {
         let session = match self.session.take() {
             Some(session) => session,
             None => Session::start(self.context, "test")?,
         };
+        Ok(self.session.insert(session))
+    }
+
+    pub fn read(&mut self, project: &Arc<Project>, requests: Vec<SampleRequest>) -> Result<Vec<SampleAnswer>, Failure> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let session = self.started()?;
         let answers = session.runtime.read_samples_blocking(project.clone(), requests, session.control());
-        let answers = session.uninterrupted(answers);
-        self.session = Some(session);
-        answers
+        session.uninterrupted(answers)
     }
 }
 

@@ -39,12 +39,12 @@ fn schema_tests_run_without_any_service() {
     assert_eq!(workspace.snapshot(), before);
 }
 
-/// A job that is not looked at has not passed.
+/// What was not looked at has not passed.
 #[test]
-fn what_is_not_observed_is_skipped_and_what_cannot_be_read_is_an_error() {
+fn what_cannot_be_read_or_observed_is_an_error() {
     let workspace = Workspace::project(PROJECT);
-    let watch = workspace.run("test --type continuous -o json").exits(0).json();
-    assert_eq!(watch["data"]["results"][0]["status"], "skipped", "{watch}");
+    let watch = workspace.run("test --type continuous -o json").exits(1).json();
+    assert_eq!(watch["data"]["results"][0]["status"], "error", "{watch}");
     assert_eq!(watch["data"]["passed"], 0);
     let run = workspace.run("test --type sample -o json").exits(1);
     assert_eq!(run.errors()[0].0, "E906_TESTS_FAILED");

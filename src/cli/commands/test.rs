@@ -1,12 +1,13 @@
 //! `streamt test`: what the declared tests say of columns, records and running jobs. Nothing is changed anywhere.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::assertions::{Classified, SAMPLE_SIZE, Status, Verdict, judge_sample, judge_schema, type_word};
+use crate::assertions::{Classified, SAMPLE_SIZE, Status, Verdict, judge_job, judge_sample, judge_schema, type_word};
 use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
@@ -16,9 +17,11 @@ use crate::cli::output;
 use crate::cli::project;
 use crate::cli::sanitize;
 use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::compiler::artifact::FlinkJobArtifact;
 use crate::compiler::columns::Columns;
 use crate::compiler::{Compiled, Output};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
+use crate::messages::status::ObservedJob;
 use crate::project::model::{Test, TestType};
 
 use super::test_junit;
@@ -141,11 +144,13 @@ impl Run<'_> {
             Need::Nothing | Need::Unreadable(_) => None,
         });
         let mut answers = self.reader.read(&self.compiled.project, requests.collect())?.into_iter();
+        let jobs: Vec<_> = tests.iter().filter_map(|test| self.job(test).cloned()).collect();
+        let jobs = self.reader.observe_jobs(&self.compiled.project, jobs)?;
         let mut verdicts = Vec::new();
         for (test, need) in tests.iter().zip(needs) {
             verdicts.push(match need {
                 Need::Unreadable(why) => Verdict::error(test, why),
-                Need::Nothing => self.judge(test),
+                Need::Nothing => self.judge(test, &jobs),
                 Need::Records(request) => match answers.next() {
                     Some(answer) => self.judge_records(test, &request, answer),
                     None => Verdict::error(test, "the runtime ended before the records were read"),
@@ -184,14 +189,31 @@ impl Run<'_> {
         Need::Records(SampleRequest { topic, servers, limit: test.sample_size.unwrap_or(SAMPLE_SIZE) as usize })
     }
 
-    fn judge(&self, test: &Test) -> Verdict {
+    /// The job of a continuous test; none when none of its assertions is executed.
+    fn job(&self, test: &Test) -> Option<&FlinkJobArtifact> {
+        let own = |job: &&FlinkJobArtifact| job.name.strip_prefix("test_") == Some(test.name.as_str());
+        let continuous = test.test_type == TestType::Continuous;
+        self.compiled.artifacts.test_jobs.iter().find(own).filter(|_| continuous)
+    }
+
+    fn judge(&self, test: &Test, jobs: &Result<BTreeMap<String, ObservedJob>, Diagnostic>) -> Verdict {
         match test.test_type {
-            TestType::Continuous => {
-                Verdict::skipped(test, "the jobs of continuous tests are not observed by this version")
-            }
             TestType::Schema | TestType::Sample => {
                 let table = self.columns.table(&test.model);
                 judge_schema(test, table.and_then(|table| table.columns.as_deref()))
+            }
+            TestType::Continuous => {
+                let Some(job) = self.job(test) else { return judge_job(test, None, None) };
+                match jobs {
+                    Err(failure) => Verdict::error(test, format!("{}: {}", failure.code, failure.message)),
+                    Ok(jobs) => {
+                        let seen = jobs.get(&job.name);
+                        let live = seen.and_then(|seen| seen.live.job.as_ref());
+                        let state = live.map(|live| (live.state.as_str(), live.tasks.all_run()));
+                        let why = seen.and_then(|seen| seen.failure.as_ref()).map(ToString::to_string);
+                        judge_job(test, Some((&job.name, state)), why.as_deref())
+                    }
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod client;
 mod cluster;
+mod continuous;
 mod kills;
 mod life;
 mod outcomes;

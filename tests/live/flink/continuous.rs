@@ -1,0 +1,60 @@
+//! Continuous tests: their job is deployed beside the topic of failures, writes what it finds there, and `streamt test` says
+//! whether it runs.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::yard::{Yard, consume};
+use crate::support::clean_up;
+
+const FAILURES: &str = "_streamt_test_failures";
+
+fn result(yard: &Yard, exit: i32) -> Value {
+    yard.run("test --type continuous -o json").exits(exit).json()["data"]["results"][0].clone()
+}
+
+/// One test, as the topic of failures has one name on a broker.
+#[test]
+fn a_continuous_test_runs_as_a_job_and_writes_what_it_finds() {
+    crate::estate::blocking(clean_up([FAILURES.to_owned()]));
+    let yard = Yard::new();
+    let name = format!("{}_positive", yard.model());
+    let job = format!("test_{name}");
+    let assertions = "[{range: {column: amount, min: 0}}, {unique_key: {key: id}}]";
+    yard.write(&format!(
+        "{}tests:\n  - {{name: {name}, model: raw, type: continuous, assertions: {assertions}}}\n",
+        yard.yaml()
+    ));
+    let before = result(&yard, 0);
+    assert_eq!(
+        (&before["status"], &before["message"]),
+        (&json!("skipped"), &json!(format!("its job '{job}' is not deployed")))
+    );
+    assert_eq!(before["warnings"], json!(["unique_key is not executed by a continuous test"]));
+
+    yard.run("apply -o json").exits(0);
+    yard.place.running(&job);
+    let end = Instant::now() + Duration::from_secs(60);
+    let mut seen = yard.run("test --type continuous -o json").json()["data"]["results"][0].clone();
+    while seen["status"] != "passed" {
+        assert!(Instant::now() < end, "{seen}");
+        std::thread::sleep(Duration::from_millis(300));
+        seen = yard.run("test --type continuous -o json").json()["data"]["results"][0].clone();
+    }
+    assert_eq!(seen["job_status"], "RUNNING");
+
+    // It reads what comes from now on.
+    yard.put(r#"{"id": "a", "amount": 7}"#);
+    yard.put(r#"{"id": "b", "amount": -1}"#);
+    let found = crate::estate::blocking(consume(FAILURES.to_owned(), 1));
+    let found: Value = serde_json::from_str(&found[0]).unwrap();
+    assert_eq!((&found["test_name"], &found["violation_type"]), (&json!(name), &json!("range_min:amount")));
+    assert_eq!(found["violation_details"], "-1");
+
+    yard.place.cancel(&job);
+    yard.place.job_when(&job, |job| job["state"] == "CANCELED");
+    let after = result(&yard, 1);
+    assert_eq!((&after["status"], &after["job_status"]), (&json!("failed"), &json!("CANCELED")), "{after}");
+    crate::estate::blocking(clean_up([FAILURES.to_owned()]));
+}
