@@ -1,13 +1,11 @@
 //! The example of the documentation, as its README tells a reader to run it.
 
-use std::path::Path;
-
 use crate::cli::service;
 use crate::harness::Workspace;
+use crate::support::example;
 
 /// The example under names of its own.
 fn payments() -> Workspace {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/payments");
     let own = format!("p{}-acme-", &uuid::Uuid::new_v4().simple().to_string()[..12]);
     let workspace = Workspace::new()
         .variable("KAFKA_BOOTSTRAP_SERVERS", &service("STREAMT_TEST_KAFKA"))
@@ -15,18 +13,7 @@ fn payments() -> Workspace {
         .variable("PROD_KAFKA_BOOTSTRAP_SERVERS", &service("STREAMT_TEST_KAFKA"))
         .variable("PROD_KAFKA_SECURITY_PROTOCOL", "PLAINTEXT")
         .variable("PROD_SCHEMA_REGISTRY_URL", &service("STREAMT_TEST_REGISTRY"));
-    let mut open = vec![root.clone()];
-    while let Some(directory) = open.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let text = std::fs::read_to_string(&path).unwrap().replace("acme-", &own);
-                workspace.write(path.strip_prefix(&root).unwrap().to_str().unwrap(), &text);
-            }
-        }
-    }
+    example("payments", &workspace, &[("acme-", &own)]);
     workspace
 }
 

@@ -1,6 +1,7 @@
 //! What the live tests share.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,6 +9,8 @@ use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
 use streamt::project::model::{KafkaRuntime, OwnershipMode};
 use streamt::providers::{Ctx, KafkaClient, Lost, MutationGuard, Purpose};
 use tokio_util::sync::CancellationToken;
+
+use crate::harness::Workspace;
 
 /// The address of a service, or a failure that says how to get one.
 pub fn variable(name: &str) -> String {
@@ -102,4 +105,22 @@ pub fn topic(name: &str, partitions: u32, config: &[(&str, &str)]) -> TopicArtif
 pub async fn clean_up(names: impl IntoIterator<Item = String>) {
     let kafka = krafka::Kafka::builder(variable("STREAMT_TEST_KAFKA")).connect().await.expect("Kafka answers");
     let _ = kafka.admin().delete_topics(names, krafka::admin::DeleteTopicsOptions::default()).await;
+}
+
+/// Copies an example into a workspace, with other words for some.
+pub fn example(name: &str, workspace: &Workspace, words: &[(&str, &str)]) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
+    let mut open = vec![root.clone()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).expect("an example") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("text");
+            let text = words.iter().fold(text, |text, (word, other)| text.replace(word, other));
+            workspace.write(path.strip_prefix(&root).expect("below").to_str().expect("a path"), &text);
+        }
+    }
 }

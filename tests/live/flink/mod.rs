@@ -3,6 +3,7 @@
 mod client;
 mod cluster;
 mod continuous;
+mod example;
 mod kills;
 mod life;
 mod outcomes;
