@@ -85,3 +85,18 @@ fn coverage_counts_the_models_with_tests_and_runs_none() {
     assert_eq!(data["coverage"][1], serde_json::json!({"model": "bare", "covered": false}));
     workspace.run("test --coverage --fail-fast").exits(2);
 }
+
+/// Jobs of models and of continuous tests, and what makes none.
+#[test]
+fn the_jobs_of_models_and_of_continuous_tests_are_listed() {
+    let copied = "  - {name: copied, materialized: topic, executor: flink, sql: 'SELECT id FROM {{ source(\"raw\") }}'}\n  \
+                  - {name: written, topic: {name: written.v1}}\n";
+    let workspace = Workspace::project(&PROJECT.replace("tests:\n", &format!("{copied}tests:\n")));
+    let listed = workspace.run("list jobs -o json").exits(0).json()["data"]["items"].clone();
+    let rows: Vec<(&str, &str)> = (listed.as_array().unwrap().iter())
+        .map(|item| (item["name"].as_str().unwrap(), item["declared"].as_str().unwrap()))
+        .collect();
+    assert_eq!(rows, [("bare", "model"), ("copied", "model"), ("valid", "model"), ("test_watch", "test")]);
+    let plan = workspace.run("compile --dry-run -o json").exits(0).json();
+    assert_eq!(plan["data"]["counts"]["flink_jobs"], 3, "{plan}");
+}

@@ -1,4 +1,4 @@
-//! `streamt diff`: declared topics and connectors against the live ones.
+//! `streamt diff`: declared topics, Flink jobs and connectors against the live ones.
 
 use clap::Args;
 use serde::Serialize;
@@ -11,16 +11,17 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{ConnectorArtifact, OwnerType, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, OwnerType, TopicArtifact};
 use crate::messages::status::{ObserveRequest, ObservedConnector};
 use crate::planner::connector::{ConnectorDiff, ConnectorName};
 use crate::planner::observation::TopicObservation;
 use crate::planner::topic::TopicDiff;
 use crate::project::model::OwnershipMode;
 
+use super::job_rows::{self, JobDiff};
 use super::status;
 
-/// Compare the declared topics and connectors with the live ones
+/// Compare the declared topics, Flink jobs and connectors with the live ones
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     #[command(flatten)]
@@ -72,6 +73,9 @@ enum Row {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         diffs: Vec<KeyDifference>,
     },
+    /// Whether it runs; what it runs, a live job does not show.
+    #[serde(rename = "flink_job")]
+    Job(JobDiff),
     Source {
         name: String,
         topic: String,
@@ -99,19 +103,24 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     let (compiled, mut warnings) = project::checked(opened)?;
     let models = model_topics(&compiled);
     let sinks = own_connectors(&compiled);
+    let mut jobs: Vec<FlinkJobArtifact> = job_rows::own(&compiled).cloned().collect();
+    jobs.sort_by(|a, b| a.name.cmp(&b.name));
     let request = ObserveRequest {
         project: compiled.project.clone(),
         topics: models.iter().map(|topic| topic.name.clone()).collect(),
         source_topics: compiled.project.sources.iter().map(|source| source.topic.clone()).collect(),
         subjects: Vec::new(),
         connectors: sinks.iter().filter_map(|sink| ConnectorName::new(&sink.name)).collect(),
-        jobs: Vec::new(),
+        jobs: jobs.clone(),
         consumers: false,
         counts: false,
     };
     let mut configs_read = true;
-    let nothing = request.topics.is_empty() && request.source_topics.is_empty() && request.connectors.is_empty();
-    let (live_topics, live_sources, live_connectors) = match nothing {
+    let nothing = request.topics.is_empty()
+        && request.source_topics.is_empty()
+        && request.connectors.is_empty()
+        && request.jobs.is_empty();
+    let (live_topics, live_sources, live_connectors, live_jobs) = match nothing {
         true => Default::default(),
         false => {
             let seen = live::observe(context, "diff", request)?;
@@ -126,13 +135,15 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
             }
             configs_read = topics.configs_read;
             let sources = seen.source_topics.map_err(failed("kafka"))?;
-            (topics.topics, sources, seen.connectors.map_err(failed("kafka_connect"))?)
+            let connectors = seen.connectors.map_err(failed("kafka_connect"))?;
+            (topics.topics, sources, connectors, seen.jobs.map_err(failed("flink"))?)
         }
     };
     let absent = |name: &str| TopicObservation::absent(name);
     let mut rows: Vec<Row> = (models.iter())
         .map(|topic| model_row(topic, live_topics.get(&topic.name).unwrap_or(&absent(&topic.name)), configs_read))
         .collect();
+    rows.extend(jobs.iter().map(|job| Row::Job(JobDiff::of(&job.name, live_jobs.get(&job.name)))));
     rows.extend(sinks.iter().map(|sink| {
         let (status, diffs) = sink_compared(sink, live_connectors.get(&sink.name));
         Row::Connector { name: sink.ownership.name.clone(), connector: sink.name.clone(), status, diffs }
@@ -148,6 +159,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     }));
     let differs = rows.iter().any(|row| match row {
         Row::Model { status, .. } | Row::Connector { status, .. } => *status != Status::InSync,
+        Row::Job(job) => !job.runs,
         Row::Source { exists, .. } => !exists,
     });
     let data = DiffData { resources: rows };
@@ -272,6 +284,15 @@ fn text(data: &DiffData) -> Doc {
                 };
                 doc.pairs(4, diffs.iter().map(|diff| (diff.field.clone(), told(&diff.change).to_owned())));
             }
+            Row::Job(job) => {
+                let (sign, tone) = match (job.runs, job.exists) {
+                    (true, _) => ("=", Tone::Unchanged),
+                    (false, true) => ("!", Tone::Update),
+                    (false, false) => ("+", Tone::Create),
+                };
+                let state = job.state.unwrap_or("not deployed");
+                doc.line(Line::new().tone(tone, format!("{sign} job {}", job.name)).plain(format!(": {state}")));
+            }
             Row::Source { name, topic, exists, partitions } => {
                 let found = match (exists, partitions) {
                     (true, Some(count)) => format!("exists, {count} partitions"),
@@ -284,7 +305,7 @@ fn text(data: &DiffData) -> Doc {
         }
     }
     if data.resources.is_empty() {
-        doc.line("No topics and no connectors are declared.");
+        doc.line("No topics, jobs or connectors are declared.");
     }
     doc
 }

@@ -1,11 +1,14 @@
-//! Flink jobs in `status`: whether they run, all of them.
+//! Flink jobs in `status`, `diff` and `show`: whether they run. What a live job runs nobody can see; its record says it.
 
 use serde::Serialize;
 
 use crate::cli::doc::Doc;
 use crate::codes::{Code, Diagnostic};
+use crate::compiler::Compiled;
+use crate::compiler::artifact::FlinkJobArtifact;
 use crate::messages::status::ObservedJob;
 use crate::planner::flink::{JobId, JobState};
+use crate::project::model::OwnershipMode;
 
 #[derive(Serialize)]
 pub struct JobRow {
@@ -51,6 +54,36 @@ impl JobRow {
 
     pub fn is_healthy(&self) -> bool {
         self.status == JobState::Running.as_str()
+    }
+}
+
+/// The jobs of this project: those of models, then those of tests.
+pub fn own(compiled: &Compiled) -> impl Iterator<Item = &FlinkJobArtifact> {
+    let artifacts = &compiled.artifacts;
+    artifacts.flink_jobs.iter().chain(&artifacts.test_jobs).filter(|job| job.ownership.mode != OwnershipMode::External)
+}
+
+/// A job beside its declaration.
+#[derive(Serialize)]
+pub struct JobDiff {
+    pub name: String,
+    pub exists: bool,
+    /// Flink's word.
+    pub state: Option<&'static str>,
+    /// As a plan judges it: anything else is submitted, or blocked.
+    #[serde(skip)]
+    pub runs: bool,
+}
+
+impl JobDiff {
+    pub fn of(name: &str, seen: Option<&ObservedJob>) -> Self {
+        let state = seen.and_then(|seen| seen.live.job.as_ref()).map(|job| job.state);
+        Self {
+            name: name.to_owned(),
+            exists: state.is_some(),
+            state: state.map(JobState::as_str),
+            runs: state.is_some_and(JobState::runs),
+        }
     }
 }
 

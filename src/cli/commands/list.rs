@@ -10,9 +10,9 @@ use crate::cli::doc::Doc;
 use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
 use crate::cli::project;
 use crate::codes::Location;
-use crate::compiler::ResolvedModel;
+use crate::compiler::{Process, ResolvedModel};
 use crate::project::Project;
-use crate::project::model::connector_class;
+use crate::project::model::{OwnershipMode, TestType, connector_class};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum ResourceType {
@@ -20,6 +20,7 @@ enum ResourceType {
     Models,
     Tests,
     Exposures,
+    Jobs,
     Connectors,
 }
 
@@ -30,7 +31,7 @@ enum SortBy {
     Upstream,
 }
 
-/// List sources, models, tests, exposures or connectors
+/// List sources, models, tests, exposures, Flink jobs or connectors
 #[derive(Debug, Args)]
 pub struct ListArgs {
     #[command(flatten)]
@@ -77,6 +78,7 @@ pub fn run(context: &Context, args: &ListArgs) -> CmdResult {
         ResourceType::Models => models(project, tag, args.sort_by),
         ResourceType::Tests => tests(project),
         ResourceType::Exposures => exposures(project),
+        ResourceType::Jobs => jobs(project),
         ResourceType::Connectors => connectors(project),
     };
     let data = ListData { resource_type: name, count: items.len(), items };
@@ -94,6 +96,7 @@ fn summary(project: &Project) -> Outcome {
         ("models", project.models.len()),
         ("tests", project.tests.len()),
         ("exposures", project.exposures.len()),
+        ("jobs", jobs(project).2.len()),
         ("connectors", connectors(project).2.len()),
     ];
     let map: serde_json::Map<String, Value> =
@@ -199,6 +202,43 @@ fn exposures(project: &Project) -> Listing {
         })
         .collect();
     ("exposures", &["EXPOSURE", "TYPE", "OWNER"], items, rows)
+}
+
+/// The jobs of models, then those of continuous tests.
+fn jobs(project: &Project) -> Listing {
+    let default = project.runtime.flink.as_ref().and_then(|flink| flink.default.as_deref());
+    let (resolved, _) = project::graph(project);
+    let runs = |name: &str| resolved.iter().any(|own| own.name == name && own.process == Some(Process::Flink));
+    let models = project.models.iter().filter(|model| runs(&model.name)).map(|model| {
+        let cluster = model.flink_cluster.as_deref();
+        (model.name.clone(), "model", model.name.as_str(), cluster, model.ownership.mode, model.origin.location())
+    });
+    let tests = project.tests.iter().filter(|test| test.test_type == TestType::Continuous).map(|test| {
+        let cluster = test.flink_cluster.as_deref();
+        (
+            format!("test_{}", test.name),
+            "test",
+            test.model.as_str(),
+            cluster,
+            OwnershipMode::Managed,
+            test.origin.location(),
+        )
+    });
+    let (mut models, mut tests): (Vec<_>, Vec<_>) = (models.collect(), tests.collect());
+    models.sort_by(|a, b| a.0.cmp(&b.0));
+    tests.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut items = Vec::new();
+    let mut rows = Vec::new();
+    for (name, declared, model, cluster, mode, location) in models.into_iter().chain(tests) {
+        let cluster = cluster.or(default);
+        items.push(json!({
+            "name": name, "model": model, "cluster": cluster, "declared": declared, "ownership": mode.as_str(),
+            "location": place(location),
+        }));
+        let cluster = cluster.unwrap_or("-").to_owned();
+        rows.push(vec![name, declared.to_owned(), cluster, mode.as_str().to_owned()]);
+    }
+    ("jobs", &["JOB", "DECLARED", "CLUSTER", "OWNERSHIP"], items, rows)
 }
 
 /// The connectors of sinks, then those that are declared to be removed.

@@ -22,6 +22,7 @@ use crate::project::Project;
 use crate::project::model::{Exposure, Model, Reference, Source, Test, connector_class};
 
 use super::diff;
+use super::job_rows::{self, JobDiff};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum ShownType {
@@ -45,7 +46,7 @@ pub struct ShowArgs {
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Also compare it with the live topic and connector (source, model)
+    /// Also compare it with the live topic, Flink job and connector (source, model)
     #[arg(long)]
     pub diff: bool,
 
@@ -129,13 +130,16 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
     let sink = diff::own_connectors(&compiled).into_iter().find(|sink| sink.ownership.name == args.name);
     request.topics.extend(topic.map(|topic| topic.name.clone()));
     request.connectors.extend(sink.and_then(|sink| ConnectorName::new(&sink.name)));
-    if request.topics.is_empty() && request.connectors.is_empty() {
+    let job = job_rows::own(&compiled)
+        .find(|job| job.ownership.owner_type == OwnerType::Model && job.ownership.name == args.name);
+    request.jobs.extend(job.cloned());
+    if request.topics.is_empty() && request.connectors.is_empty() && request.jobs.is_empty() {
         return Ok(Ok(json!({ "status": "no_topic", "diffs": [] })));
     }
     let seen = live::observe(context, "show", request)?;
-    let (topics, connectors) = match (seen.topics, seen.connectors) {
-        (Ok(topics), Ok(connectors)) => (topics, connectors),
-        (Err(error), _) | (Ok(_), Err(error)) => return Ok(Err(error)),
+    let (topics, connectors, jobs) = match (seen.topics, seen.connectors, seen.jobs) {
+        (Ok(topics), Ok(connectors), Ok(jobs)) => (topics, connectors, jobs),
+        (Err(error), ..) | (Ok(_), Err(error), _) | (Ok(_), Ok(_), Err(error)) => return Ok(Err(error)),
     };
     let mut found = match topic {
         None => json!({ "status": "no_topic", "diffs": [] }),
@@ -144,6 +148,9 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
             diff::of_topic(topic, topics.topics.get(&topic.name).unwrap_or(&absent), topics.configs_read)
         }
     };
+    if let Some(job) = job {
+        found["flink_job"] = json!(JobDiff::of(&job.name, jobs.get(&job.name)));
+    }
     if let Some(sink) = sink {
         found["connector"] = diff::of_connector(sink, connectors.get(&sink.name));
     }

@@ -229,8 +229,7 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
     let ours = |mode: OwnershipMode| mode != OwnershipMode::External;
     let external_topics = artifacts.topics.iter().filter(|topic| !ours(topic.ownership.mode));
     let external_connectors = artifacts.connectors.iter().filter(|connector| !ours(connector.ownership.mode));
-    let jobs = || artifacts.flink_jobs.iter().chain(&artifacts.test_jobs);
-    let external_jobs = jobs().filter(|job| !ours(job.ownership.mode));
+    let external_jobs = artifacts.flink_jobs.iter().chain(&artifacts.test_jobs).filter(|job| !ours(job.ownership.mode));
     let external_schemas = artifacts.schemas.iter().filter(|schema| !ours(schema.ownership.mode));
     Scope {
         topics: artifacts.topics.iter().filter(|topic| ours(topic.ownership.mode) && keeps(&topic.name)).collect(),
@@ -240,7 +239,7 @@ fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
         connectors: (artifacts.connectors.iter())
             .filter(|connector| ours(connector.ownership.mode) && keeps(&connector.name))
             .collect(),
-        jobs: jobs().filter(|job| ours(job.ownership.mode) && keeps(&job.name)).collect(),
+        jobs: job_rows::own(compiled).filter(|job| keeps(&job.name)).collect(),
         sources: (compiled.project.sources.iter())
             .map(|source| (source.name.as_str(), source.topic.as_str()))
             .filter(|(name, topic)| keeps(name) || keeps(topic))

@@ -209,3 +209,69 @@ fn the_project_that_init_writes_runs_on_flink() {
     place.cancel(&job);
     crate::estate::blocking(clean_up([raw, clean]));
 }
+
+/// What is declared, whether it runs, and nothing of what it runs.
+#[test]
+fn list_diff_and_show_know_jobs() {
+    let yard = Yard::new();
+    let job = yard.job();
+    let listed = yard.run("list jobs -o json").exits(0).json()["data"].clone();
+    assert_eq!((&listed["count"], &listed["items"][0]["name"]), (&json!(1), &json!(job)));
+    assert_eq!((&listed["items"][0]["cluster"], &listed["items"][0]["declared"]), (&json!("main"), &json!("model")));
+    assert_eq!(yard.run("list -o json").exits(0).json()["data"]["summary"]["jobs"], 1);
+    let row = |exit: i32| {
+        let run = yard.run("diff --detailed-exitcode -o json").exits(exit).json();
+        let rows = run["data"]["resources"].as_array().expect("rows").clone();
+        rows.into_iter().find(|row| row["type"] == "flink_job").expect("the job")
+    };
+    assert_eq!(row(2), json!({"type": "flink_job", "name": job, "exists": false, "state": null}));
+    yard.run("apply -o json").exits(0);
+    yard.place.running(&job);
+    assert_eq!(row(0), json!({"type": "flink_job", "name": job, "exists": true, "state": "RUNNING"}));
+    let shown = yard.run(&format!("show model {job} --diff -o json")).exits(0).json()["data"]["diff"].clone();
+    assert_eq!(
+        (&shown["status"], &shown["flink_job"]),
+        (&json!("in_sync"), &json!({"name": job, "exists": true, "state": "RUNNING"}))
+    );
+    yard.place.cancel(&job);
+    yard.place.job_when(&job, |job| job["state"] == "CANCELED");
+    assert_eq!(row(2)["state"], "CANCELED");
+    assert!(yard.run("diff").exits(0).stdout.contains(&format!("! job {job}: CANCELED")));
+    yard.jobs.refuse();
+    let run = yard.run("diff -o json").exits(1);
+    assert_eq!(code(&run), "E406_CONNECTION_REFUSED");
+    assert_eq!(run.json()["data"]["warning"], "flink_unavailable");
+    let run = yard.run(&format!("show model {job} --diff -o json")).exits(1);
+    assert_eq!(run.json()["data"]["diff"]["status"], "unavailable");
+}
+
+/// A bound of 100 seconds and more, which one field of an interval cannot hold: an event closes a window only when it is later
+/// than its end by that much.
+#[test]
+fn an_event_may_be_late_by_minutes() {
+    let yard = Yard::new();
+    let timed = "{name: amount, type: INT}, {name: at, type: TIMESTAMP(3)}], \
+                 event_time: {column: at, watermark: {max_out_of_orderness_ms: 150500}}}";
+    let yaml = yard.yaml().replace("{name: amount, type: INT}]}", timed);
+    let (head, query) = yaml.split_once("      SELECT id").expect("a query");
+    assert!(head.contains("150500") && query.contains("raw"));
+    yard.write(&format!(
+        "{head}      SELECT window_end, SUM(amount) AS amount
+      FROM TABLE(TUMBLE(TABLE {{{{ source(\"raw\") }}}}, DESCRIPTOR(`at`), INTERVAL '1' MINUTE))
+      GROUP BY window_start, window_end
+"
+    ));
+    yard.run("apply -o json").exits(0);
+    yard.place.running(&yard.job());
+    let put = |amount: u32, at: &str| {
+        yard.put(&format!(r#"{{"id": "a", "amount": {amount}, "at": "2026-01-01 {at}"}}"#));
+    };
+    put(1, "10:00:30.000");
+    // A moment too early to close the first minute: what is late for it still counts, long after Flink has seen this.
+    put(2, "10:03:30.400");
+    std::thread::sleep(Duration::from_secs(2));
+    put(4, "10:00:50.000");
+    put(8, "10:03:31.500");
+    let first: serde_json::Value = serde_json::from_str(&yard.records(1)[0]).unwrap();
+    assert_eq!(first, json!({"window_end": "2026-01-01 10:01:00", "amount": 5}));
+}
