@@ -149,7 +149,7 @@ fn confirm(args: &StateInitArgs, project: &Project, address: &StateAddress) -> R
         if given.as_ref() != Some(expected) {
             let problem = if given.is_some() { "differs from the resolved value" } else { "is missing" };
             return Err(StateError::invalid(format!("{option} {problem}"))
-                .suggest("repeat project, environment and address exactly")
+                .suggest("repeat project, environment and address exactly; `streamt state status` shows the address, which names all three")
                 .diagnostic()
                 .into());
         }

@@ -126,7 +126,8 @@ fn text(data: &StatusData, resources: usize, running: bool, next: &str) -> Doc {
     let mut rows = vec![("backend", data.backend.to_owned()), ("address", data.address.clone())];
     if let Some(store) = &data.store {
         let version = store.schema_version.map_or(String::new(), |version| format!(", schema version {version}"));
-        rows.push(("store", format!("{}{version}", store.store_status)));
+        let id = data.store_id.map_or(String::new(), |id| format!(", id {id}"));
+        rows.push(("store", format!("{}{version}{id}", store.store_status)));
     }
     match (data.state_status, data.state_serial, resources) {
         ("absent", _, _) => rows.push(("state", "absent: nothing has been applied yet".to_owned())),
@@ -146,6 +147,11 @@ fn text(data: &StatusData, resources: usize, running: bool, next: &str) -> Doc {
         rows.push(("operation", "none pending".to_owned()));
     }
     doc.pairs(0, rows);
+    if data.store.as_ref().is_some_and(|store| store.schema_version == Some(Version::One.number())) {
+        doc.line(
+            "Plan and apply are refused until the store has schema version 2: `streamt state migrate-postgres-v2`.",
+        );
+    }
     match operation.status {
         Status::Clear => {}
         Status::InProgress | Status::RecoveryRequired => {

@@ -62,6 +62,10 @@ impl Defect {
             (Self::Catalog(detail), Asker::Administrator) => StateError::invalid(detail).suggest(EXACT),
             (Self::Authority(detail), _) => StateError::unavailable(detail)
                 .suggest("compare roles and grants with `streamt state init --writer-role NAME --print-sql`"),
+            (Self::Trouble(Trouble::Forbidden), Asker::Ordinary) => Trouble::Forbidden.unavailable().suggest(
+                "look with `streamt state status`, which uses the owner's connection: schema version 1 grants no writer anything; \
+                 in version 2, connect as the role that `state init` named",
+            ),
             (Self::Trouble(trouble), _) => trouble.unavailable(),
         }
     }
@@ -423,7 +427,9 @@ pub async fn writer_role(client: &Client, schema: &str, role: &str) -> Result<()
         )
         .await?;
     let [row] = rows.as_slice() else {
-        return Err(Defect::Authority("the writer role does not exist"));
+        return Err(Defect::Authority(
+            "the writer role does not exist: create it first, LOGIN NOINHERIT and nothing more",
+        ));
     };
     let (plain, owner, member, defaults): (bool, bool, bool, bool) =
         (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);

@@ -73,7 +73,10 @@ fn a_store_of_version_1_is_migrated_and_serves_from_then_on() {
         for command in ["plan", "apply"] {
             let run = workspace.run(&format!("{command} -o json")).exits(1);
             assert_eq!(run.errors()[0].0, "E420_STATE_BACKEND_UNAVAILABLE", "{}", run.stdout);
+            assert!(run.stdout.contains("schema version 1 grants no writer anything"), "{}", run.stdout);
         }
+        let shown = workspace.run("state status").exits(0).stdout;
+        assert!(shown.contains(&id) && shown.contains("streamt state migrate-postgres-v2"), "{shown}");
         let before = carried(&estate);
         let run = migrate(&estate, &id).exits(0).json();
         let data = &run["data"];
