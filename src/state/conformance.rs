@@ -1,13 +1,13 @@
 //! What any store must do, whatever keeps its bytes. A store's tests call [`all`] with a maker of fresh, empty addresses.
 
 mod recovery;
-pub mod runner;
+mod runner;
 
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::control::{FailureCode, Intent, MAX_GROUP, OperationKind, Status};
+use super::control::{AcceptedAs, FailureCode, Intent, MAX_GROUP, OperationKind, Resolution, Status};
 use super::error::{Durable, StateError, StateErrorKind};
 use super::model::StateAddress;
 use super::store::{Revision, Snapshot, StateBackend, StateOperation};
@@ -234,6 +234,23 @@ fn an_abandoned_operation_blocks_the_address<F: Fresh>(stores: &F) {
     assert_eq!(seen, snapshot);
     let error = seen.ensure_clear().unwrap_err();
     assert_eq!((error.code(), error.operation_id), (Code::E419StateRecoveryRequired, Some(intent.operation_id)));
+}
+
+/// CRM-074, CRM-076: an operation that an older version began, and that was planted as that version stored it, stays in its
+/// version to its end.
+pub fn an_operation_of_an_older_version_ends_in_it<B: StateBackend>(backend: &B, address: &StateAddress, version: u8) {
+    let mut operation = acquire(backend, address);
+    let seen = operation.observe().unwrap();
+    assert_eq!(seen.control.control.version(), version);
+    assert!(matches!(kind(operation.ensure_ready(&seen)), StateErrorKind::RecoveryRequired(_)));
+    let intent = (**seen.control.control.intent().unwrap()).clone();
+    let blocked = operation.record_progress(seen, vec![started(&intent, 0)]).unwrap();
+    assert_eq!((blocked.control.control.version(), operation.observe().unwrap()), (version, blocked.clone()));
+    let evidence = recovery_intent(&blocked, Resolution::RolledBack, AcceptedAs::Prior, None);
+    let done = operation.finalize_recovery(blocked, evidence, None).unwrap();
+    assert_eq!((done.control.control.is_clear(), done.control.control.version()), (true, 3));
+    operation.release().unwrap();
+    assert_eq!(backend.read_snapshot(address).unwrap(), done);
 }
 
 fn an_intent_can_be_taken_back_only_before_its_first_action<F: Fresh>(stores: &F) {

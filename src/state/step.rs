@@ -11,7 +11,7 @@ use crate::planner::model::{Action, Verb};
 
 use super::control::{
     Cleared, Control, ControlError, Event, Intent, OperationKind, ProgressEntry, RecoveryIntent, RecoveryRecord,
-    StoredEvent, Succeeded,
+    ResumeRecord, RunnerCompletion, StoredEvent, Succeeded, check_replaced,
 };
 use super::error::StateError;
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
@@ -60,6 +60,8 @@ pub struct Step {
     pub operation_id: Uuid,
     /// Whether it commits the operation, or the recovery of one.
     pub commits: bool,
+    /// What proves for good that a runner was replaced; a store whose events stay needs no copy of them.
+    pub receipt: Option<Box<RunnerCompletion>>,
 }
 
 /// Bound of one stored line or row, and of an ownership document: bytes.
@@ -106,15 +108,33 @@ pub fn clear_before_mutation(snapshot: Snapshot, cleared_at: Timestamp) -> Resul
     step(snapshot, vec![Event::ClearedBeforeMutation(Cleared { cleared_at })], None, operation_id)
 }
 
-/// `state` = the next ownership, none when it does not change.
+/// recovery_required → in_progress, in version 5.
+pub fn resume(snapshot: Snapshot, record: ResumeRecord) -> Result<Step, StateError> {
+    let operation_id = pending(&snapshot)?;
+    if record.store != snapshot.state.store {
+        return Err(refused(ControlError("a resumption names another store")).operation(Some(operation_id)));
+    }
+    step(snapshot, vec![Event::Resumed(Box::new(record))], None, operation_id)
+}
+
+/// `state` = the next ownership, none when it does not change. The replacement of a runner changes one record, as reviewed.
 pub fn commit(snapshot: Snapshot, state: Option<OwnershipState>, completed_at: Timestamp) -> Result<Step, StateError> {
     let operation_id = pending(&snapshot)?;
     let (state_serial, state_checksum) = match &state {
         None => (snapshot.state.state.serial, snapshot.state.checksum.clone()),
         Some(next) => (next.serial, next.checked(&snapshot.state.address)?),
     };
-    let end = Event::Succeeded(Succeeded { completed_at, state_checksum, state_serial });
-    step(snapshot, vec![end], state, operation_id)
+    let end = Succeeded { completed_at, state_checksum, state_serial };
+    let receipt = match snapshot.control.control.intent() {
+        Some(intent) if intent.runner_evidence().is_some() => {
+            let refuse = |error| refused(error).operation(Some(operation_id));
+            check_replaced(intent, state.as_ref()).map_err(refuse)?;
+            let (control, store) = (&snapshot.control.control, &snapshot.state.store);
+            Some(Box::new(RunnerCompletion::of(control, store, &end).map_err(refuse)?))
+        }
+        Some(_) | None => None,
+    };
+    Ok(Step { receipt, ..step(snapshot, vec![Event::Succeeded(end)], state, operation_id)? })
 }
 
 /// Every claim of an adoption and its end in one step, so that none ever stands without the others: an adoption that was
@@ -152,7 +172,7 @@ pub fn finalize_recovery(
     }
     let control = ControlObservation { revision: control_revision(&control), control };
     let after = Snapshot { state: observed, control };
-    Ok(Step { before, events, writes_state, after, operation_id, commits: true })
+    Ok(Step { before, events, writes_state, after, operation_id, commits: true, receipt: None })
 }
 
 /// Ownership after a step: the next one, or the same.
@@ -187,14 +207,8 @@ fn step(
     let writes_state = state.is_some();
     let observed = owned(observed, state)?;
     let control = ControlObservation { revision: control_revision(&control), control };
-    Ok(Step { before, events, writes_state, after: Snapshot { state: observed, control }, operation_id, commits })
-}
-
-/// recovery_required → in_progress, in version 5: what the runner's own commands will write behind their archive.
-#[cfg(test)]
-pub fn resume(snapshot: Snapshot, record: super::control::ResumeRecord) -> Result<Step, StateError> {
-    let operation_id = pending(&snapshot)?;
-    step(snapshot, vec![Event::Resumed(Box::new(record))], None, operation_id)
+    let after = Snapshot { state: observed, control };
+    Ok(Step { before, events, writes_state, after, operation_id, commits, receipt: None })
 }
 
 /// The revision of stored ownership.

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::compiler::canonical::Checksum;
 
-use super::control::{Control, Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, ResolutionRecord};
+use super::control::{
+    Control, Intent, ProgressEntry, RecoveryIntent, RecoveryRecord, ResolutionRecord, ResumeRecord, RunnerCompletion,
+};
 use super::error::StateError;
 use super::model::{OwnershipState, StateAddress, StoreIdentity};
 use super::scalar::Timestamp;
@@ -90,6 +92,16 @@ pub trait StateOperation: Send {
     /// clear control and every later operation. E423, E411, E420.
     fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError>;
 
+    /// The resumption of a runner's replacement that was allowed and is not in the control of this snapshot yet: only it may be
+    /// given to [`Self::resume`]. A store that writes both at once never has one. E423, E411, E420.
+    fn pending_resume(&mut self, snapshot: &Snapshot) -> Result<Option<ResumeRecord>, StateError> {
+        let _ = snapshot;
+        Ok(None)
+    }
+
+    /// The receipt of a runner's replacement that was committed here, however long ago. E423, E411, E420.
+    fn completion(&mut self, operation_id: Uuid) -> Result<Option<RunnerCompletion>, StateError>;
+
     /// Calls `lost` once, at once and on any thread, when the store itself learns that the lock is gone. A store that only learns
     /// by being asked never calls it.
     fn watch(&mut self, lost: Box<dyn FnOnce() + Send>) {
@@ -133,7 +145,13 @@ pub trait StateOperation: Send {
         self.execute(step::clear_before_mutation(snapshot, cleared_at)?)
     }
 
-    /// Every action completed and succeeded → clear, with the new ownership when it changes.
+    /// recovery_required → in_progress: the replacement of a runner is taken up again, from exactly its last boundary.
+    fn resume(&mut self, snapshot: Snapshot, record: ResumeRecord) -> Result<Snapshot, StateError> {
+        self.execute(step::resume(snapshot, record)?)
+    }
+
+    /// Every action completed and succeeded → clear, with the new ownership when it changes. The replacement of a runner ends so
+    /// from recovery_required, too, and leaves a receipt.
     fn commit(
         &mut self,
         snapshot: Snapshot,

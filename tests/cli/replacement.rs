@@ -59,8 +59,10 @@ fn a_pending_replacement_of_a_runner_is_shown_and_blocks_everything() {
 #[test]
 fn a_replacement_that_was_never_started_can_be_abandoned() {
     let abandoned = "state recovery-plan -e prod --resolution abandoned_before_mutation --out r.json -o json";
-    for started in [include_str!("replacement/version-4.jsonl"), include_str!("replacement/version-5.jsonl")] {
-        let run = left(started, false).run(abandoned).exits(1);
+    for (started, resumed) in
+        [(include_str!("replacement/version-4.jsonl"), false), (include_str!("replacement/version-5.jsonl"), true)]
+    {
+        let run = left(started, resumed).run(abandoned).exits(1);
         assert_eq!(run.errors()[0].0, "E419_STATE_RECOVERY_REQUIRED", "{}", run.stdout);
     }
     let workspace = left(include_str!("replacement/begun.jsonl"), false);

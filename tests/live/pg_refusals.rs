@@ -333,7 +333,7 @@ fn a_row_that_was_altered_by_hand_is_refused_by_every_command_that_reads_it() {
     });
 }
 
-/// A control that an older streamt left clear is clear, and the next operation writes the present version.
+/// CRM-075: a control that an older streamt left clear is clear, reading keeps it, and the next operation writes the present version.
 #[test]
 fn a_clear_control_of_an_older_version_is_accepted_and_moves_on() {
     use streamt::state::control::Control;
@@ -349,7 +349,10 @@ fn a_clear_control_of_an_older_version_is_accepted_and_moves_on() {
                 estate.schema,
                 old.checksum()
             ));
+            let left = estate.rows();
             estate.workspace.run("state status").exits(0);
+            estate.workspace.run("plan").exits(0);
+            assert_eq!(estate.rows(), left, "reading upgrades nothing");
             estate.workspace.run("apply").exits(0);
             estate.settled("");
             let versions = format!("SELECT control_version FROM {}.operation_control", estate.schema);

@@ -28,7 +28,7 @@ use crate::compiler::canonical::Checksum;
 use super::model::StateAddress;
 use document::Open;
 
-pub use completion::RunnerCompletion;
+pub use completion::{RunnerCompletion, check_replaced};
 pub use event::{
     Cleared, Event, EventKind, FailureCode, Intent, OperationKind, ProgressEntry, ProgressStatus, RecoveryRecord,
     StoredEvent, Succeeded, in_version,

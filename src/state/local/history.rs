@@ -1,6 +1,6 @@
 //! The recovery history of one environment: checksum-chained lines that outlive the operations they
-//! resolved. The line of a `recovery_intent` is where a recovery is decided; what follows it only tidies. Resumptions and
-//! completions of runner replacements are read; only recoveries are written.
+//! resolved. The line of a `recovery_intent` is where a recovery is decided, that of a `runner_completed` where the replacement of a
+//! runner ends; what follows them only tidies. An `operation_resumed` stands here before it stands in the control.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::compiler::canonical::{Checksum, to_canonical};
 use crate::compiler::strict_json;
-use crate::state::control::{ResolutionRecord, ResumeRecord, RunnerCompletion};
+use crate::state::control::{Control, Event, ResolutionRecord, ResumeRecord, RunnerCompletion};
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 
@@ -26,13 +26,6 @@ const VERSION: u8 = 1;
 struct Envelope {
     address: String,
     history_version: u8,
-}
-
-/// What this program writes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entry {
-    RecoveryIntent,
-    RecoveryResolution,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -57,7 +50,7 @@ impl Kind {
 
 /// What a line records.
 #[derive(Clone, PartialEq, Debug)]
-enum Record {
+pub enum Record {
     Intent(ResolutionRecord),
     Resolution(ResolutionRecord),
     Resumed(ResumeRecord),
@@ -65,13 +58,6 @@ enum Record {
 }
 
 impl Record {
-    fn of(entry: Entry, record: &ResolutionRecord) -> Self {
-        match entry {
-            Entry::RecoveryIntent => Self::Intent(record.clone()),
-            Entry::RecoveryResolution => Self::Resolution(record.clone()),
-        }
-    }
-
     /// None unless the value is exactly what a record of this kind is written as.
     fn read(kind: Kind, value: &Value) -> Option<Self> {
         let record = match kind {
@@ -146,6 +132,8 @@ pub struct History {
     resumed: BTreeMap<Uuid, Vec<ResumeRecord>>,
     completed: Vec<RunnerCompletion>,
     last_checksum: Option<Checksum>,
+    /// Of the file; 0 when there is none.
+    version: u8,
     events: usize,
     /// Bytes that count; what follows is a line that was never acknowledged.
     pub length: u64,
@@ -177,7 +165,7 @@ impl History {
         self.records().find(|record| record.recovery_operation_id == recovery_operation_id)
     }
 
-    /// The receipt of a runner replacement, whose ownership may be in place while its control is still pending.
+    /// The receipt of a runner replacement, which ends it whatever stands in the other files.
     pub fn completion(&self, operation_id: Uuid) -> Option<&RunnerCompletion> {
         self.completed.iter().find(|completion| completion.operation_id == operation_id)
     }
@@ -186,39 +174,71 @@ impl History {
         self.resolved.iter().chain(&self.unresolved)
     }
 
-    /// Appends one event. A `recovery_intent` needs room for its resolution, too: E411 when the file is full.
+    /// The resumption that was archived for a pending operation and is not in its control yet. E411 when history and control
+    /// tell of resumptions that cannot belong together.
+    pub fn pending_resume(&self, control: &Control) -> Result<Option<&ResumeRecord>, StateError> {
+        let id = control.operation_id();
+        let fits = || match (control.resumes(), id.and_then(|id| self.resumed.get(&id)).map(Vec::as_slice)) {
+            (_, _) if self.resumed.keys().any(|resumed| Some(*resumed) != id) => None,
+            (applied, archived) if applied == archived.unwrap_or_default() => Some(None),
+            (applied, Some([earlier @ .., last])) if applied == earlier => {
+                let next = control.clone().apply(Event::Resumed(Box::new(last.clone())));
+                next.is_ok().then_some(Some(last))
+            }
+            (_, _) => None,
+        };
+        fits().ok_or_else(|| {
+            StateError::invalid("the recovery history tells of other resumptions than the operation control")
+                .operation(id)
+        })
+    }
+
+    /// Whether one more event of so many bytes would fit.
+    pub fn has_room(&self, bytes: usize) -> bool {
+        /// Envelope of a file, and all of an event but its record.
+        const AROUND: usize = 1024;
+        let length = usize::try_from(self.length).unwrap_or(usize::MAX);
+        length.saturating_add(bytes).saturating_add(AROUND) <= MAX_HISTORY && self.events < MAX_EVENTS
+    }
+
+    /// Appends one event. A `recovery_intent` needs room for its resolution, too: E411 when the file is full. An event that
+    /// needs a higher version of the file replaces it, the older events byte for byte.
     pub fn append(
         &self,
         dir: &StateDir,
         name: &str,
         address: &StateAddress,
-        entry: Entry,
-        record: &ResolutionRecord,
+        record: &Record,
     ) -> Result<(), WriteError> {
         let refused = |rule: &str| WriteError::NotWritten(StateError::invalid(format!("{}: {rule}", label(name))));
         if self.is_torn() {
             return Err(WriteError::NotWritten(StateError::conflict()));
         }
-        let record = Record::of(entry, record);
         self.clone().take(record.clone(), address).map_err(refused)?;
         let sequence = u64::try_from(self.events).unwrap_or(u64::MAX);
-        let line = Line::of(&record, self.last_checksum.clone(), sequence).and_then(|line| line.bytes());
+        let line = Line::of(record, self.last_checksum.clone(), sequence).and_then(|line| line.bytes());
         let line = line.ok_or_else(|| refused("an event has no canonical form"))?;
-        let envelope = match self.print {
-            Some(_) => Vec::new(),
-            None => envelope(address).ok_or_else(|| refused("its envelope has no canonical form"))?,
-        };
-        let (lines, events) = match entry {
+        let version = self.version.max(record.kind().version());
+        let envelope = if version == self.version { Some(Vec::new()) } else { envelope(address, version) };
+        let envelope = envelope.ok_or_else(|| refused("its envelope has no canonical form"))?;
+        let (lines, events) = match record {
             // Kind and sequence differ between the two lines by a few bytes.
-            Entry::RecoveryIntent => (line.len() * 2 + 64, 2),
-            Entry::RecoveryResolution => (line.len(), 1),
+            Record::Intent(_) => (line.len() * 2 + 64, 2),
+            Record::Resolution(_) | Record::Resumed(_) | Record::Completed(_) => (line.len(), 1),
         };
         let length = usize::try_from(self.length).unwrap_or(usize::MAX);
         if length.saturating_add(envelope.len() + lines) > MAX_HISTORY || self.events + events > MAX_EVENTS {
             return Err(refused("it is full"));
         }
         match &self.print {
-            Some(print) => dir.append(name, print, &line),
+            Some(print) if version == self.version => dir.append(name, print, &line),
+            Some(print) => {
+                let events = match dir.read(name, MAX_HISTORY).map_err(WriteError::NotWritten)? {
+                    Some((bytes, now)) if now == *print => bytes.into_iter().skip_while(|byte| *byte != b'\n').skip(1),
+                    Some(_) | None => return Err(WriteError::NotWritten(StateError::conflict())),
+                };
+                dir.replace(name, &envelope.into_iter().chain(events).chain(line).collect::<Vec<u8>>())
+            }
             None => dir.replace(name, &[envelope, line].concat()),
         }
     }
@@ -237,7 +257,7 @@ impl History {
         if !(VERSION..=3).contains(&envelope.history_version) {
             return Err("its version is not supported");
         }
-        let mut history = Self::default();
+        let mut history = Self { version: envelope.history_version, ..Self::default() };
         let (mut previous, mut needed) = (None, VERSION);
         for (sequence, bytes) in lines.enumerate() {
             if sequence == MAX_EVENTS {
@@ -274,6 +294,9 @@ impl History {
                 check(&record, address)?;
                 if self.used.contains(&record.blocked_operation_id) || !self.used.insert(record.recovery_operation_id) {
                     return Err(USED_TWICE);
+                }
+                if self.resumed.contains_key(&record.blocked_operation_id) {
+                    return Err("an operation that was resumed is not recovered");
                 }
                 self.unresolved = Some(record);
                 Ok(())
@@ -337,8 +360,8 @@ fn check(record: &ResolutionRecord, address: &StateAddress) -> Result<(), &'stat
 }
 
 /// The first line of a new file.
-fn envelope(address: &StateAddress) -> Option<Vec<u8>> {
-    let mut bytes = to_canonical(&Envelope { address: address.to_string(), history_version: VERSION }).ok()?;
+fn envelope(address: &StateAddress, history_version: u8) -> Option<Vec<u8>> {
+    let mut bytes = to_canonical(&Envelope { address: address.to_string(), history_version }).ok()?;
     bytes.push(b'\n');
     Some(bytes)
 }

@@ -21,15 +21,18 @@ fn record(recovery: u128) -> ResolutionRecord {
     }
 }
 
+type Maker = fn(ResolutionRecord) -> Record;
+const INTENT: Maker = Record::Intent;
+const RESOLUTION: Maker = Record::Resolution;
 const RECOVERY: u128 = 0x0a7a_c3f4_7d52_4d26_8a9b_2f6a_4c1d_9e10;
 
-fn bytes(version: u8, events: Vec<(Entry, ResolutionRecord)>) -> Vec<u8> {
+fn bytes(version: u8, events: Vec<(Maker, ResolutionRecord)>) -> Vec<u8> {
     let envelope = Envelope { address: address("platform").to_string(), history_version: version };
     let mut bytes = to_canonical(&envelope).unwrap();
     bytes.push(b'\n');
     let mut previous_checksum = None;
     for ((kind, record), sequence) in events.into_iter().zip(0..) {
-        let line = Line::of(&Record::of(kind, &record), previous_checksum, sequence).unwrap();
+        let line = Line::of(&kind(record), previous_checksum, sequence).unwrap();
         bytes.extend(line.bytes().unwrap());
         previous_checksum = Some(line.checksum);
     }
@@ -50,7 +53,7 @@ fn parse(bytes: &[u8]) -> Result<History, &'static str> {
 /// REC-035: G23
 #[test]
 fn golden_digest_of_an_event() {
-    let text = String::from_utf8(bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY))])).unwrap();
+    let text = String::from_utf8(bytes(1, vec![(INTENT, record(RECOVERY))])).unwrap();
     let digest = "sha256:5f416698e4d5d5119061ed07f29d4802e4cf9dba093ed0e460e62c7e3eb95b17";
     assert!(text.contains(&format!("{{\"checksum\":\"{digest}\",\"event_version\":1")), "{text}");
     assert_eq!(parse(text.as_bytes()).unwrap().unresolved, Some(record(RECOVERY)));
@@ -59,16 +62,16 @@ fn golden_digest_of_an_event() {
 /// REC-035
 #[test]
 fn a_resolution_closes_its_own_intent_once() {
-    let pair = |recovery| [(Entry::RecoveryIntent, record(recovery)), (Entry::RecoveryResolution, record(recovery))];
+    let pair = |recovery| [(INTENT, record(recovery)), (RESOLUTION, record(recovery))];
     let history = parse(&bytes(1, pair(RECOVERY).to_vec())).unwrap();
     assert_eq!(history.unresolved, None);
     assert_eq!(history.used, BTreeSet::from([OPERATION, Uuid::from_u128(RECOVERY)]));
     for refused in [
-        vec![(Entry::RecoveryResolution, record(RECOVERY))],
-        vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryIntent, record(2))],
-        vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(2))],
+        vec![(RESOLUTION, record(RECOVERY))],
+        vec![(INTENT, record(RECOVERY)), (INTENT, record(2))],
+        vec![(INTENT, record(RECOVERY)), (RESOLUTION, record(2))],
         [pair(RECOVERY), pair(2)].concat(),
-        vec![(Entry::RecoveryIntent, ResolutionRecord { address: "streamt-state://local/a/b".into(), ..record(1) })],
+        vec![(INTENT, ResolutionRecord { address: "streamt-state://local/a/b".into(), ..record(1) })],
     ] {
         assert!(parse(&bytes(1, refused.clone())).is_err(), "{refused:?}");
     }
@@ -76,8 +79,7 @@ fn a_resolution_closes_its_own_intent_once() {
 
 #[test]
 fn any_changed_byte_breaks_the_chain() {
-    let whole =
-        bytes(1, vec![(Entry::RecoveryIntent, record(RECOVERY)), (Entry::RecoveryResolution, record(RECOVERY))]);
+    let whole = bytes(1, vec![(INTENT, record(RECOVERY)), (RESOLUTION, record(RECOVERY))]);
     for at in 0..whole.len() - 1 {
         let mut changed = whole.clone();
         changed[at] ^= 1;
@@ -179,5 +181,55 @@ mod runner {
         let records = [resumed(), completed(), Record::Intent(recovery.clone()), Record::Resolution(recovery.clone())];
         let history = read(3, &records).unwrap();
         assert_eq!(history.resolution(recovery.recovery_operation_id), Some(&recovery));
+    }
+
+    fn in_a_directory(bytes: Option<&[u8]>) -> (tempfile::TempDir, StateDir) {
+        let project = tempfile::tempdir().unwrap();
+        let dir = StateDir::open(project.path(), true).unwrap().unwrap();
+        if let Some(bytes) = bytes {
+            dir.replace(NAME, bytes).ok().unwrap();
+        }
+        (project, dir)
+    }
+
+    const NAME: &str = "prod.recovery-history.jsonl";
+
+    /// REC-035: what stands in a file is never written anew in other bytes.
+    #[test]
+    fn an_event_of_a_higher_version_keeps_the_older_ones_byte_for_byte() {
+        let recovery = ResolutionRecord {
+            address: address("local").to_string(),
+            blocked_operation_id: Uuid::from_u128(7),
+            ..record(RECOVERY)
+        };
+        let all = [Record::Intent(recovery.clone()), Record::Resolution(recovery), resumed(), completed()];
+        for start in 0..=2 {
+            let begun = (start > 0).then(|| file(1, &all[..start]));
+            let (_project, dir) = in_a_directory(begun.as_deref());
+            for event in &all[start..] {
+                let history = History::read(&dir, NAME, &address("local")).unwrap();
+                history.append(&dir, NAME, &address("local"), event).ok().unwrap();
+            }
+            let (bytes, _) = dir.read(NAME, MAX_HISTORY).unwrap().unwrap();
+            assert_eq!(bytes, file(3, &all), "from {start}");
+        }
+    }
+
+    #[test]
+    fn a_full_history_takes_no_event_and_is_left_alone() {
+        let (_project, dir) = in_a_directory(Some(&file(2, &[resumed()])));
+        let read = || History::read(&dir, NAME, &address("local")).unwrap();
+        assert!(read().has_room(1000) && !read().has_room(MAX_HISTORY));
+        let full = History { events: MAX_EVENTS, ..read() };
+        assert!(!full.has_room(0));
+        assert!(matches!(full.append(&dir, NAME, &address("local"), &completed()), Err(WriteError::NotWritten(_))));
+        let mut long = read();
+        long.length = (MAX_HISTORY - 100) as u64;
+        if let Some(print) = &mut long.print {
+            print.length = long.length;
+        }
+        assert!(!long.has_room(0));
+        assert!(matches!(long.append(&dir, NAME, &address("local"), &completed()), Err(WriteError::NotWritten(_))));
+        assert_eq!(dir.read(NAME, MAX_HISTORY).unwrap().unwrap().0, file(2, &[resumed()]));
     }
 }

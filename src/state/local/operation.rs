@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::failpoint;
-use crate::state::control::{Event, ResolutionRecord, StoredEvent};
+use crate::state::control::{Control, Event, ResolutionRecord, ResumeRecord, RunnerCompletion, StoredEvent};
 use crate::state::error::StateError;
 use crate::state::error::StateErrorKind;
 use crate::state::model::{MAX_STATE, OwnershipState, StateAddress, StoreIdentity};
@@ -16,9 +16,11 @@ use crate::state::store::{Snapshot, StateOperation};
 
 use super::control_file::{header_bytes, line_bytes};
 use super::files::{StateDir, WriteError, label};
-use super::history::{Entry, History};
+use super::history::{History, Record};
 use super::lock::Lock;
 use super::view::{Names, Prints, View};
+
+const NO_ROOM: &str = "the recovery history has no room for the end of this operation";
 
 pub struct LocalOperation {
     root: PathBuf,
@@ -82,7 +84,7 @@ impl LocalOperation {
         Ok(())
     }
 
-    /// The second half of a commit or a recovery: ownership into place, the resolution of a recovery into the history, then the
+    /// The second half of a commit, a completion or a recovery: ownership into place, the resolution of a recovery into the history, then the
     /// clear header.
     fn finish(&self, from_pending: bool) -> Result<(), StateError> {
         if from_pending {
@@ -91,7 +93,7 @@ impl LocalOperation {
         }
         let history = self.history()?;
         let resolved = match &history.unresolved {
-            Some(record) => self.record(&history, Entry::RecoveryResolution, record),
+            Some(record) => self.record(&history, &Record::Resolution(record.clone())),
             None => Ok(()),
         };
         resolved.and_then(|()| self.write_clear()).map_err(|error| match error {
@@ -104,11 +106,13 @@ impl LocalOperation {
         History::read(&self.dir, &self.names.history, &self.address)
     }
 
-    fn record(&self, history: &History, entry: Entry, record: &ResolutionRecord) -> Result<(), WriteError> {
-        history.append(&self.dir, &self.names.history, &self.address, entry, record)?;
-        failpoint::point(match entry {
-            Entry::RecoveryIntent => "recovery.intent",
-            Entry::RecoveryResolution => "recovery.resolution",
+    fn record(&self, history: &History, record: &Record) -> Result<(), WriteError> {
+        history.append(&self.dir, &self.names.history, &self.address, record)?;
+        failpoint::point(match record {
+            Record::Intent(_) => "recovery.intent",
+            Record::Resolution(_) => "recovery.resolution",
+            Record::Resumed(_) => "resume.archived",
+            Record::Completed(_) => "runner.completed",
         });
         Ok(())
     }
@@ -123,7 +127,8 @@ impl LocalOperation {
     fn stands_at(&self, step: &Step) -> Result<Prints, StateError> {
         let before = &step.before;
         let begins = before.operation_id.is_none();
-        let whole = begins || step.commits;
+        let resumes = matches!(step.events.last().map(|stored| &stored.event), Some(Event::Resumed(_)));
+        let whole = begins || resumes || step.commits;
         let unchanged = match &self.known {
             Some((mark, prints)) if !whole => mark == before && *prints == Prints::now(&self.dir, &self.names)?,
             Some(_) | None => false,
@@ -149,23 +154,58 @@ impl LocalOperation {
 
     fn write(&self, step: &Step, prints: &Prints) -> Result<(), WriteError> {
         let line = line_bytes(&step.events).map_err(WriteError::NotWritten)?;
-        match step.events.last().map(|stored| &stored.event) {
-            Some(Event::Intent(_)) => self.write_intent(step, &line),
-            Some(Event::Succeeded(_)) => self.write_commit(step, &line, prints),
-            Some(Event::ClearedBeforeMutation(_)) => self.write_clear(),
-            Some(Event::Recovered(record)) => self.write_recovery(step, record),
-            Some(Event::Progress(_) | Event::RecoveryRequired(_)) => self.append(&line, prints),
-            Some(Event::RecoveryIntent(_)) => {
+        match (step.events.last().map(|stored| &stored.event), &step.receipt) {
+            (Some(Event::Intent(_)), _) => self.write_intent(step, &line),
+            (Some(Event::Succeeded(_)), None) => self.write_commit(step, &line, prints),
+            (Some(Event::Succeeded(_)), Some(receipt)) => self.write_completion(step, receipt),
+            (Some(Event::ClearedBeforeMutation(_)), _) => self.write_clear(),
+            (Some(Event::Recovered(record)), _) => self.write_recovery(step, record),
+            (Some(Event::Resumed(record)), _) => self.write_resume(step, record, &line, prints),
+            (Some(Event::Progress(_) | Event::RecoveryRequired(_)), _) => self.append(&line, prints),
+            (Some(Event::RecoveryIntent(_)), _) => {
                 Err(WriteError::NotWritten(StateError::invalid("a recovery is written together with its end")))
             }
-            Some(Event::Resumed(_)) => {
-                Err(WriteError::NotWritten(StateError::invalid("a resumption is archived before it is written")))
-            }
-            None => Err(WriteError::NotWritten(StateError::invalid("a step has at least one event"))),
+            (None, _) => Err(WriteError::NotWritten(StateError::invalid("a step has at least one event"))),
         }
     }
 
+    /// The archive first: from then on this resumption, and no other, may be carried on.
+    fn write_resume(&self, step: &Step, record: &ResumeRecord, line: &[u8], prints: &Prints) -> Result<(), WriteError> {
+        let refused = |why: &str| WriteError::NotWritten(StateError::invalid(why));
+        let view = View::read(&self.dir, &self.address).map_err(WriteError::NotWritten)?;
+        match view.history.pending_resume(&view.control).map_err(WriteError::NotWritten)? {
+            Some(archived) if archived == record => {}
+            Some(_) => return Err(refused("another resumption of this operation was allowed and not carried out")),
+            None if self.has_room_to_end(&view.history, &step.after.control.control) => {
+                self.record(&view.history, &Record::Resumed(record.clone()))?;
+            }
+            None => return Err(refused(NO_ROOM)),
+        }
+        self.append(line, prints)
+    }
+
+    /// Whether the history can take what ends the replacement of a runner: its control as it will be.
+    fn has_room_to_end(&self, history: &History, control: &Control) -> bool {
+        /// Five boundaries, the progress of 1024 partitions in one of them, and a resumption.
+        const STILL_TO_COME: usize = 128 * 1024;
+        let so_far = serde_json::to_string(&control.to_value()).map_or(usize::MAX, |text| text.len());
+        history.has_room(so_far.saturating_add(STILL_TO_COME))
+    }
+
+    /// The line with `runner_completed` is the commit point of a replacement.
+    fn write_completion(&self, step: &Step, receipt: &RunnerCompletion) -> Result<(), WriteError> {
+        let history = self.history().map_err(WriteError::NotWritten)?;
+        self.decide(step, || self.record(&history, &Record::Completed(Box::new(receipt.clone()))))
+    }
+
     fn write_intent(&self, step: &Step, line: &[u8]) -> Result<(), WriteError> {
+        let begun = &step.after.control.control;
+        if begun.intent().is_some_and(|intent| intent.runner_evidence().is_some()) {
+            let history = self.history().map_err(WriteError::NotWritten)?;
+            if !self.has_room_to_end(&history, begun) {
+                return Err(WriteError::NotWritten(StateError::invalid(NO_ROOM)));
+            }
+        }
         let version = step.events.first().map_or(0, |stored: &StoredEvent| stored.control_version);
         let mut bytes =
             header_bytes(&self.address, version, Some(step.operation_id)).map_err(WriteError::NotWritten)?;
@@ -196,7 +236,7 @@ impl LocalOperation {
     /// kill behind it leaves nothing to decide.
     fn write_recovery(&self, step: &Step, record: &ResolutionRecord) -> Result<(), WriteError> {
         let history = self.history().map_err(WriteError::NotWritten)?;
-        self.decide(step, || self.record(&history, Entry::RecoveryIntent, record))
+        self.decide(step, || self.record(&history, &Record::Intent(record.clone())))
     }
 
     /// Prepares the ownership of a step, then runs its commit point. What follows only tidies: whoever reads or locks next can
@@ -284,6 +324,16 @@ impl StateOperation for LocalOperation {
     fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
         self.check_lock()?;
         Ok(self.history()?.resolution(recovery_operation_id).cloned())
+    }
+
+    fn pending_resume(&mut self, snapshot: &Snapshot) -> Result<Option<ResumeRecord>, StateError> {
+        self.check_lock()?;
+        self.history()?.pending_resume(&snapshot.control.control).map(Option::<&ResumeRecord>::cloned)
+    }
+
+    fn completion(&mut self, operation_id: Uuid) -> Result<Option<RunnerCompletion>, StateError> {
+        self.check_lock()?;
+        Ok(self.history()?.completion(operation_id).cloned())
     }
 
     fn release(self) -> Result<(), StateError> {

@@ -144,16 +144,22 @@ impl View {
             view.control = Control::clear(address);
             view.ended = true;
         }
+        if let Some(receipt) = view.control.operation_id().and_then(|id| view.history.completion(id)) {
+            if receipt.control != view.control.to_value() {
+                return Err(StateError::invalid("the recovery history ends another control than the pending one")
+                    .operation(view.control.operation_id()));
+            }
+            closing = Some(receipt.result_state_checksum.clone());
+            view.control = Control::clear(address);
+            view.ended = true;
+        }
+        view.history.pending_resume(&view.control)?;
         match (&closing, view.control.intent()) {
             (Some(result), _) if *result != view.owned.checksum => {
                 view.owned = committed(dir, &names, address, result)?;
                 view.from_pending = true;
             }
-            (None, Some(intent))
-                if intent.prior_state_checksum != view.owned.checksum
-                    && view.history.completion(intent.operation_id).map(|end| &end.result_state_checksum)
-                        != Some(&view.owned.checksum) =>
-            {
+            (None, Some(intent)) if intent.prior_state_checksum != view.owned.checksum => {
                 let state = label(&names.state);
                 return Err(StateError::invalid(format!(
                     "{state} is not the state that the pending operation started from"

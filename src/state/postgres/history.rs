@@ -5,16 +5,16 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 use uuid::Uuid;
 
-use super::contract::HISTORY;
+use super::contract::{HISTORY, STATES};
 use super::rows::{INSTANT, OF_ADDRESS, ReadError, Site, canonical_text, invalid};
 use crate::compiler::canonical::Checksum;
 use crate::compiler::strict_json;
 use crate::state::control::{
     CURRENT_VERSION, Control, Event, EventKind, RESUMED_VERSION, RUNNER_VERSION, Resolution, ResolutionRecord,
-    StoredEvent,
+    RunnerCompletion, StoredEvent,
 };
 use crate::state::error::StateError;
-use crate::state::model::StateAddress;
+use crate::state::model::{StateAddress, StoreIdentity};
 use crate::state::scalar::Timestamp;
 use crate::state::step::MAX_ROW;
 
@@ -274,4 +274,49 @@ pub async fn resolution(
         }
         _ => Err(malformed()),
     }
+}
+
+/// The receipt of a runner's replacement, folded from the rows that prove it; none when no such operation succeeded here.
+pub async fn completion(
+    client: &Client,
+    site: &Site,
+    store: &StoreIdentity,
+    operation_id: Uuid,
+) -> Result<Option<RunnerCompletion>, ReadError> {
+    let rows = of_operation(client, site, operation_id, 0).await?;
+    let Some((last, earlier)) = rows.split_last().filter(|(last, _)| last.kind == "succeeded") else { return Ok(None) };
+    let mut fold = Fold::new(&site.address, operation_id, None);
+    for row in earlier {
+        fold.push(row)?;
+    }
+    let terminal = fold.control.clone();
+    if terminal.intent().is_none_or(|intent| intent.runner_evidence().is_none()) {
+        return Ok(None);
+    }
+    let malformed = || invalid("the end of a replacement is not the one that its history of ownership tells");
+    let Event::Succeeded(end) = fold.push(last)? else { return Err(malformed()) };
+    let sql = format!(
+        "SELECT state_checksum FROM {} WHERE {OF_ADDRESS} AND operation_id = $4 AND event_index = $5 AND state_serial = $6",
+        site.table(STATES)
+    );
+    let StateAddress { namespace, project, environment } = &site.address;
+    let serial = i64::try_from(end.state_serial).map_err(|_| malformed())?;
+    let change = client
+        .query_typed(
+            &sql,
+            &[
+                (namespace, Type::TEXT),
+                (project, Type::TEXT),
+                (environment, Type::TEXT),
+                (&operation_id, Type::UUID),
+                (&last.index, Type::INT4),
+                (&serial, Type::INT8),
+            ],
+        )
+        .await?;
+    match change.as_slice() {
+        [row] if row.try_get::<_, String>(0)? == end.state_checksum.as_str() => {}
+        _ => return Err(malformed()),
+    }
+    RunnerCompletion::of(&terminal, store, &end).map(Some).map_err(|error| invalid(error.0))
 }

@@ -16,7 +16,7 @@ use super::history;
 use super::rows::{self, ReadError, Site};
 use super::session::{BEGIN_READ, PROOF_TIMEOUT, Purpose, Session};
 use crate::failpoint;
-use crate::state::control::ResolutionRecord;
+use crate::state::control::{ResolutionRecord, RunnerCompletion};
 use crate::state::error::{StateError, StateErrorKind};
 use crate::state::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
 use crate::state::step::Mark;
@@ -166,6 +166,11 @@ impl Hold {
     pub async fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
         self.check_lock().await?;
         self.read(async |hold, client| history::resolution(client, &hold.site, recovery_operation_id).await).await
+    }
+
+    pub async fn completion(&mut self, operation_id: Uuid) -> Result<Option<RunnerCompletion>, StateError> {
+        self.check_lock().await?;
+        self.read(async |hold, client| history::completion(client, &hold.site, &hold.store, operation_id).await).await
     }
 
     /// One transaction of the lock session that reads.

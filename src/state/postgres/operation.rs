@@ -10,7 +10,7 @@ use super::engine::Engine;
 use super::hold::Hold;
 use super::resolve::SERVER_RELEASE_MAX;
 use super::tx::TRANSACTION_TIMEOUT;
-use crate::state::control::ResolutionRecord;
+use crate::state::control::{ResolutionRecord, RunnerCompletion};
 use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 use crate::state::step::Step;
@@ -59,6 +59,10 @@ impl StateOperation for PostgresOperation {
 
     fn resolution(&mut self, recovery_operation_id: Uuid) -> Result<Option<ResolutionRecord>, StateError> {
         self.engine.run(self.hold.resolution(recovery_operation_id))
+    }
+
+    fn completion(&mut self, operation_id: Uuid) -> Result<Option<RunnerCompletion>, StateError> {
+        self.engine.run(self.hold.completion(operation_id))
     }
 
     fn release(self) -> Result<(), StateError> {

@@ -29,10 +29,12 @@ pub enum Script {
     Recover,
     /// As `Apply`, with one action and a topic named after the process.
     Race,
+    /// Takes the replacement of a runner from wherever it stands to its end, once.
+    Replace,
 }
 
-const SCRIPTS: [Script; 6] =
-    [Script::Apply, Script::Fail, Script::TakeBack, Script::Visit, Script::Recover, Script::Race];
+const SCRIPTS: [Script; 7] =
+    [Script::Apply, Script::Fail, Script::TakeBack, Script::Visit, Script::Recover, Script::Race, Script::Replace];
 /// The id of every recovery of [`Script::Recover`].
 pub const RECOVERY: Uuid = Uuid::from_u128(0x0a7a_c3f4_7d52_4d26_8a9b_2f6a_4c1d_9e10);
 const MARK: &str = "<acked>";
@@ -161,6 +163,7 @@ fn run(script: Script, project: &Path) -> Result<(), StateError> {
             }
             mark();
         }
+        Script::Replace => super::runner::carry_on(&mut operation, snapshot)?,
         Script::Race => {
             operation.ensure_ready(&snapshot)?;
             let intent = intent(&snapshot, topic_creates(1));

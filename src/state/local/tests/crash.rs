@@ -41,13 +41,13 @@ fn steps_standing(script: Script, snapshot: &Snapshot, serial_before: u64) -> us
         (Script::TakeBack, Status::Clear) if snapshot.control.revision != Revision::Absent => 2,
         (_, Status::Clear) => 0,
         (Script::Fail, Status::RecoveryRequired) => 4,
-        (Script::Recover, _) => unreachable!("recoveries are counted by their own test"),
+        (Script::Recover | Script::Replace, _) => unreachable!("these are counted by tests of their own"),
         (Script::Apply, _) => 1 + [0, 1, 2, 5, 8].iter().position(|known| *known == progress).unwrap(),
         (_, _) => 1 + progress,
     }
 }
 
-fn killed_at(point: &str, time: u32, script: Script, project: &TempDir) -> Option<Output> {
+pub fn killed_at(point: &str, time: u32, script: Script, project: &TempDir) -> Option<Output> {
     let output =
         child::command(script, project.path()).env("STREAMT_FAILPOINT", format!("{point}:{time}")).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -59,7 +59,7 @@ fn killed_at(point: &str, time: u32, script: Script, project: &TempDir) -> Optio
 }
 
 /// After a kill: readable at once, the same for who reads and who locks next, nothing left lying about.
-fn check_after_kill(context: &str, store: &LocalStore, project: &TempDir) -> Snapshot {
+pub fn check_after_kill(context: &str, store: &LocalStore, project: &TempDir) -> Snapshot {
     let read = store.read_snapshot(&address()).unwrap_or_else(|error| panic!("{context}: {error}"));
     let mut next = acquire(store);
     let observed = next.observe().unwrap_or_else(|error| panic!("{context}: {error}"));

@@ -31,6 +31,24 @@ fn the_local_store_does_what_every_store_must() {
     conformance::all(&Projects(Default::default()));
 }
 
+#[test]
+fn an_operation_of_an_older_version_is_ended_in_it() {
+    use crate::state::control::{Control, Event};
+    for version in [1, 2] {
+        let (project, store) = project();
+        apply(&store, "orders");
+        let seen = store.read_snapshot(&address()).unwrap();
+        let begun = intent(&seen, topic_creates(2));
+        let id = begun.operation_id;
+        let (_, stored) = Control::clear(&address()).apply_in_version(Event::Intent(begun), version).unwrap();
+        let header = control_file::header_bytes(&address(), version, Some(id)).unwrap();
+        let line = control_file::line_bytes(&[stored]).unwrap();
+        std::fs::write(file(&project, "prod.control.jsonl"), [header, line].concat()).unwrap();
+        conformance::an_operation_of_an_older_version_ends_in_it(&store, &address(), version);
+        apply(&store, "later");
+    }
+}
+
 fn address() -> StateAddress {
     testing::address(NAMESPACE)
 }

@@ -1,8 +1,12 @@
 //! Controls of versions 4 and 5, as the local store keeps them. The files beside the tests of the binary are printed from here.
 
+use std::collections::BTreeSet;
+
+use super::child::{self, Script};
+use super::crash::{check_after_kill, killed_at};
 use super::*;
 use crate::state::control::runner_testing::{action, behind, boundaries, intent, interruption, resume, state};
-use crate::state::control::{Control, Event, Succeeded};
+use crate::state::control::{Control, Event, FailureCode, RecoveryRecord, ResumeRecord, Succeeded};
 use crate::state::local::control_file::{ControlFile, header_bytes, line_bytes};
 use crate::state::local::history::tests::file_of_resumption;
 
@@ -97,4 +101,158 @@ fn a_replacement_is_carried_on_and_committed_by_the_store() {
     let done = operation.commit(last, Some(state(2, 75)), at(9)).unwrap();
     assert!(done.control.control.is_clear() && done.control.control.version() == 3);
     assert_eq!(done.state.state.resources[&action().resource_id], state(2, 75).resources[&action().resource_id]);
+}
+
+/// A project whose replacement was interrupted behind its third boundary.
+fn stopped() -> (TempDir, LocalStore) {
+    let (project, store) = project();
+    let prod = |name: &str| super::file(&project, name);
+    std::fs::create_dir_all(prod("x").parent().unwrap()).unwrap();
+    std::fs::write(prod("prod.json"), serde_json::to_string_pretty(&state(1, 50)).unwrap()).unwrap();
+    std::fs::write(prod("prod.control.jsonl"), file([events(false, 0), interrupted()].concat())).unwrap();
+    (project, store)
+}
+
+fn interrupted() -> Vec<Event> {
+    vec![Event::RecoveryRequired(interruption())]
+}
+
+/// Resumes what stands, by the resumption that is archived if one is, and takes it to its end. What is over stays so.
+pub fn carry_on(operation: &mut LocalOperation, snapshot: Snapshot) -> Result<(), StateError> {
+    let mut snapshot = snapshot;
+    if snapshot.control.control.is_clear() {
+        return Ok(());
+    }
+    if snapshot.control.control.recovery().is_none() {
+        let done = snapshot.control.control.last_completed_action_index();
+        let failure_code = FailureCode::RunnerInterruptionAcknowledged;
+        let record = RecoveryRecord { failure_code, last_completed_action_index: done, ..interruption() };
+        snapshot = operation.mark_recovery_required(snapshot, record)?;
+    }
+    let control = &snapshot.control.control;
+    if control.last_completed_action_index().is_none() {
+        let fresh = ResumeRecord {
+            resume_id: Uuid::new_v4(),
+            store: snapshot.state.store.clone(),
+            source_control_checksum: control.checksum().clone(),
+            progress_count: u32::try_from(control.progress().len()).unwrap(),
+            recovery: control.recovery().unwrap().clone(),
+            ..resume()
+        };
+        let record = operation.pending_resume(&snapshot)?.unwrap_or(fresh);
+        snapshot = operation.resume(snapshot, record)?;
+    }
+    for entry in boundaries().split_off(snapshot.control.control.progress().len()) {
+        snapshot = operation.record_progress(snapshot, vec![entry])?;
+    }
+    operation.commit(snapshot, Some(state(2, 75)), at(9)).map(drop)
+}
+
+/// SAF-030 REC-035: killed at any moment, a replacement stands at its last boundary or at its end. An archived resumption is carried
+/// on by whoever comes next, and only that one; the receipt is written once.
+#[test]
+fn a_resumption_killed_at_any_moment_is_carried_on_to_one_end() {
+    const MOMENTS: [&str; 15] = [
+        "lock.taken",
+        "replace.created",
+        "replace.half",
+        "replace.synced",
+        "replace.renamed",
+        "replace.done",
+        "append.half",
+        "append.written",
+        "append.done",
+        "resume.archived",
+        "pending.synced",
+        "runner.completed",
+        "commit.renamed",
+        "commit.done",
+        "lock.released",
+    ];
+    let mut reached = BTreeSet::new();
+    let mut pending = 0;
+    for point in MOMENTS {
+        for time in 1.. {
+            let (project, store) = stopped();
+            if killed_at(point, time, Script::Replace, &project).is_none() {
+                break;
+            }
+            reached.insert(point);
+            let context = format!("killed at {point}:{time}");
+            let after = check_after_kill(&context, &store, &project);
+            let mut next = acquire(&store);
+            let archived = next.pending_resume(&after).unwrap();
+            if let Some(record) = &archived {
+                pending += 1;
+                let other = ResumeRecord { resume_id: Uuid::new_v4(), ..record.clone() };
+                assert_eq!(next.resume(after.clone(), other).unwrap_err().code(), crate::codes::Code::E411StateInvalid);
+                assert_eq!(next.observe().unwrap(), after, "{context}");
+            }
+            next.release().unwrap();
+            let output = child::command(Script::Replace, project.path()).output().unwrap();
+            assert!(output.status.success(), "{context}: {output:?}");
+            let mut last = acquire(&store);
+            let ended = last.observe().unwrap();
+            assert!(ended.control.control.is_clear(), "{context}");
+            assert_eq!(*ended.state.state, state(2, 75), "{context}");
+            let receipt = last.completion(intent().operation_id).unwrap().unwrap();
+            let resumed = receipt.check(&address()).unwrap().resumes().to_vec();
+            assert!(archived.is_none_or(|record| resumed[0] == record), "{context}");
+            let history = std::fs::read_to_string(super::file(&project, "prod.recovery-history.jsonl")).unwrap();
+            assert_eq!(history.matches("\"kind\":\"runner_completed\"").count(), 1, "{context}");
+            assert_eq!(history.matches("\"kind\":\"operation_resumed\"").count(), resumed.len(), "{context}");
+            last.release().unwrap();
+            apply(&store, "later");
+        }
+    }
+    assert_eq!(reached, BTreeSet::from(MOMENTS));
+    assert!(pending > 0, "an archived resumption was found");
+}
+
+/// REC-012: once a resumption is archived, nobody takes its operation for abandoned, applied to the control or not.
+#[test]
+fn a_resumed_replacement_is_ended_by_its_receipt_alone() {
+    use crate::state::control::{AcceptedAs, Resolution};
+    let (project, store) = stopped();
+    let whole = [vec![Event::Intent(intent())], interrupted()].concat();
+    std::fs::write(super::file(&project, "prod.control.jsonl"), file(whole)).unwrap();
+    let found = store.read_snapshot(&address()).unwrap();
+    let abandon = |operation: &mut LocalOperation| {
+        let record = testing::recovery_intent(&found, Resolution::AbandonedBeforeMutation, AcceptedAs::Prior, None);
+        operation.finalize_recovery(found.clone(), record, None)
+    };
+    killed_at("resume.archived", 1, Script::Replace, &project).unwrap();
+    let mut operation = acquire(&store);
+    assert!(operation.pending_resume(&found).unwrap().is_some());
+    let error = abandon(&mut operation).unwrap_err();
+    assert_eq!(error.code(), crate::codes::Code::E411StateInvalid, "{error}");
+    assert_eq!(operation.observe().unwrap(), found);
+    // Without the archive it may.
+    operation.release().unwrap();
+    std::fs::remove_file(super::file(&project, "prod.recovery-history.jsonl")).unwrap();
+    abandon(&mut acquire(&store)).unwrap();
+}
+
+/// A control and a history that tell of different resumptions are not guessed at.
+#[test]
+fn history_and_control_agree_on_every_resumption() {
+    let archive = file_of_resumption(&address(), &resume());
+    for (control, reads) in [
+        (file(events(true, 1)), true),
+        (file([events(false, 0), interrupted()].concat()), true),
+        (file(events(false, 0)), false),
+        (file(events(false, 1)), false),
+        (file(vec![Event::Intent(intent())]), false),
+        (String::from_utf8(header_bytes(&address(), 3, None).unwrap()).unwrap(), false),
+    ] {
+        let (project, store) = stopped();
+        std::fs::write(super::file(&project, "prod.control.jsonl"), &control).unwrap();
+        let history = super::file(&project, "prod.recovery-history.jsonl");
+        std::fs::write(&history, &archive).unwrap();
+        std::fs::set_permissions(&history, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        assert_eq!(store.read_snapshot(&address()).is_ok(), reads, "{control}");
+    }
+    let (project, store) = stopped();
+    std::fs::write(super::file(&project, "prod.control.jsonl"), file(events(true, 1))).unwrap();
+    assert!(store.read_snapshot(&address()).is_err(), "resumed, and nothing says who allowed it");
 }

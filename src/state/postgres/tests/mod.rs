@@ -7,11 +7,11 @@ mod support;
 
 use support::{Server, each};
 
-use super::super::conformance::{self, runner::boundaries, runner::replacement};
-use crate::state::control::runner_testing::{interruption, resume};
-use crate::state::control::{RecoveryRecord, ResumeRecord};
-use crate::state::step;
-use crate::state::store::{StateBackend, StateOperation};
+use super::super::conformance;
+use super::history::EventRow;
+use crate::state::control::{Control, Event};
+use crate::state::store::StateBackend;
+use crate::state::testing::{intent, topic_creates};
 
 /// PGS-001 SAF-021
 #[test]
@@ -19,46 +19,26 @@ fn the_store_keeps_what_every_store_promises() {
     each(|server| conformance::all(&server));
 }
 
-/// SAF-029: a control of version 5 is read by the fold that proves every row, goes on, and ends.
+/// CRM-076: as rows of an older streamt.
 #[test]
-fn a_resumed_replacement_is_read_carried_on_and_committed() {
+fn an_operation_of_an_older_version_is_ended_in_it() {
     each(|server| {
-        let address = server.address("resumed");
-        let mut operation = server.acquire(&address);
-        let mut snapshot = operation.observe().unwrap();
-        let intent = replacement(&snapshot);
-        snapshot = operation.begin(snapshot, intent.clone()).unwrap();
-        let mut rest = boundaries(&intent).into_iter();
-        for entry in rest.by_ref().take(3) {
-            snapshot = operation.record_progress(snapshot, vec![entry]).unwrap();
+        for version in [1, 2] {
+            let address = server.address(&format!("old-{version}"));
+            let seen = server.store().read_snapshot(&address).unwrap();
+            let begun = intent(&seen, topic_creates(2));
+            let id = begun.operation_id;
+            let (control, stored) = Control::clear(&address).apply_in_version(Event::Intent(begun), version).unwrap();
+            let row = EventRow::of(&stored).unwrap();
+            server.sql(&format!(
+                "INSERT INTO {0}.operation_history VALUES ('{1}', 'payments', 'prod', '{id}', 0, 'intent', '{2}', '{3}', '{4}');
+                 UPDATE {0}.operation_control SET revision = 1, status = 'in_progress', control_version = {version},
+                 operation_id = '{id}', event_index = 0, control_checksum = '{3}', updated_at = '{4}'
+                 WHERE namespace = '{1}'",
+                server.schema, address.namespace, row.json, control.checksum(), row.recorded_at
+            ));
+            conformance::an_operation_of_an_older_version_ends_in_it(&server.store(), &address, version);
         }
-        let stopped = RecoveryRecord { operation_id: intent.operation_id, ..interruption() };
-        snapshot = operation.mark_recovery_required(snapshot, stopped.clone()).unwrap();
-        let record = ResumeRecord {
-            operation_id: intent.operation_id,
-            address: address.to_string(),
-            store: snapshot.state.store.clone(),
-            prior_state_serial: intent.prior_state_serial,
-            prior_state_checksum: intent.prior_state_checksum.clone(),
-            source_control_checksum: snapshot.control.control.checksum().clone(),
-            recovery: stopped,
-            ..resume()
-        };
-        snapshot = operation.execute(step::resume(snapshot, record).unwrap()).unwrap();
-        assert_eq!((snapshot.control.control.version(), snapshot.control.control.resumes().len()), (5, 1));
-        assert_eq!(server.store().read_snapshot(&address).unwrap(), snapshot);
-        // Who comes later reads the rows and nothing else.
-        operation.release().unwrap();
-        let mut operation = server.acquire(&address);
-        assert_eq!(operation.observe().unwrap(), snapshot);
-        for entry in rest {
-            snapshot = operation.record_progress(snapshot, vec![entry]).unwrap();
-        }
-        let next = crate::state::control::runner_testing::state(1, 75);
-        let snapshot = operation.commit(snapshot, Some(next), crate::state::testing::at(9)).unwrap();
-        assert_eq!(server.store().read_snapshot(&address).unwrap(), snapshot);
-        assert!(snapshot.control.control.is_clear() && snapshot.state.state.serial == 1);
-        operation.release().unwrap();
     });
 }
 
