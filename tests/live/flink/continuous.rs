@@ -46,8 +46,15 @@ fn a_continuous_test_runs_as_a_job_and_writes_what_it_finds() {
 
     // It reads what comes from now on.
     yard.put(r#"{"id": "a", "amount": 7}"#);
-    yard.put(r#"{"id": "b", "amount": -1}"#);
-    let found = crate::estate::blocking(consume(FAILURES.to_owned(), 1));
+    // Where that is, a task that runs may still be finding out.
+    let found = std::thread::scope(|scope| {
+        let found = scope.spawn(|| crate::estate::blocking(consume(FAILURES.to_owned(), 1)));
+        while !found.is_finished() {
+            yard.put(r#"{"id": "b", "amount": -1}"#);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        found.join().expect("a violation")
+    });
     let found: Value = serde_json::from_str(&found[0]).unwrap();
     assert_eq!((&found["test_name"], &found["violation_type"]), (&json!(name), &json!("range_min:amount")));
     assert_eq!(found["violation_details"], "-1");
