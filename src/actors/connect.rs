@@ -6,7 +6,8 @@ use actix::{Actor, Context, Handler, Message, ResponseFuture};
 
 use super::provider::Desk;
 use crate::messages::connect::{
-    CreateConnector, DeleteManaged, ObserveManaged, Probe, StatusOf, UpdateConnector, ValidateConfig,
+    CreateConnector, DeleteManaged, ListConnectors, ObserveManaged, Probe, StatusOf, UpdateConnector, ValidateConfig,
+    ValueTypes,
 };
 use crate::project::model::ConnectRuntime;
 use crate::providers::ConnectClient;
@@ -68,6 +69,23 @@ impl Handler<ValidateConfig> for ConnectActor {
     fn handle(&mut self, message: ValidateConfig, context: &mut Self::Context) -> Self::Result {
         let ValidateConfig { ctx, artifact } = message;
         self.desk.read(self, context, ctx, async move |client, ctx| client.validate(ctx, &artifact).await)
+    }
+}
+
+impl Handler<ListConnectors> for ConnectActor {
+    type Result = Reply<ListConnectors>;
+
+    fn handle(&mut self, message: ListConnectors, context: &mut Self::Context) -> Self::Result {
+        self.desk.read(self, context, message.ctx, async |client, ctx| client.list(ctx).await)
+    }
+}
+
+impl Handler<ValueTypes> for ConnectActor {
+    type Result = Reply<ValueTypes>;
+
+    fn handle(&mut self, message: ValueTypes, context: &mut Self::Context) -> Self::Result {
+        let ValueTypes { ctx, class } = message;
+        self.desk.read(self, context, ctx, async move |client, ctx| client.value_types(ctx, &class).await)
     }
 }
 

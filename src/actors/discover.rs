@@ -1,6 +1,7 @@
 //! Discovery for `import`: topics by their names, then each of them, then the value subjects of those that nobody declares. No
 //! lock, no state, nothing but reads.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -30,7 +31,7 @@ pub(super) async fn discover(
     cancel: CancellationToken,
 ) -> Result<Discovered, Diagnostic> {
     let ctx = Ctx::new(Purpose::Import, BUDGET, cancel);
-    let DiscoverRequest { project, wanted, known, subjects, configs } = request;
+    let DiscoverRequest { project, wanted, known, subjects, named, configs } = request;
     let runtime = project.runtime.kafka.as_ref().ok_or_else(|| {
         Diagnostic::new(Code::E208MissingConfig, "an import reads a Kafka cluster and `runtime.kafka` is not set")
             .suggest("add a `runtime.kafka` block to the project or to the selected environment")
@@ -50,17 +51,23 @@ pub(super) async fn discover(
     let topics: Vec<TopicObservation> =
         names.into_iter().map(|name| complete(name.clone(), observed.remove(&name))).collect::<Result<_, _>>()?;
 
+    if let Some(absent) = named.keys().find(|topic| topics.iter().all(|found| found.name != **topic)) {
+        let text =
+            format!("Kafka: topic '{absent}', for which a subject is named, is not among the topics that were found");
+        return Err(Diagnostic::new(Code::E701ImportDiscoveryFailed, text)
+            .suggest("correct --subject TOPIC=SUBJECT, or what --include and --exclude choose"));
+    }
     let asked: Vec<&str> =
         topics.iter().map(|topic| topic.name.as_str()).filter(|name| !known.contains(*name)).collect();
     let service = project.runtime.schema_registry.as_ref().filter(|_| subjects != Subjects::Nothing);
-    let mut found = std::collections::BTreeMap::new();
+    let mut found = BTreeMap::new();
     if let Some(runtime) = service {
         observer(&OperationEvent::Observing { provider: ProviderKind::SchemaRegistry, resources: asked.len() });
         let actor = registry.schema_registry(runtime, &project.root);
         let mut out = false;
         for some in asked.chunks(ASKED_AT_ONCE) {
             let answers = join_all(some.iter().filter(|_| !out).map(|topic| {
-                let (subject, ctx) = (format!("{topic}-value"), ctx.clone());
+                let (subject, ctx) = (subject_of(topic, &named), ctx.clone());
                 let actor = &actor;
                 async move {
                     match subjects {
@@ -78,12 +85,19 @@ pub(super) async fn discover(
             }))
             .await;
             for (topic, answer) in some.iter().zip(answers) {
+                let chosen = named.get(*topic);
                 let lookup = match answer {
+                    // A person named it: without it the declaration would say something else than was asked for.
+                    Ok(None) if chosen.is_some() => return Err(absent_subject(topic, &subject_of(topic, &named))),
+                    Err(failure) if chosen.is_some() => {
+                        return Err(told("reading the subjects that are named")(failure));
+                    }
                     Ok(Some(schema)) => Lookup::Resolved(Box::new(schema)),
                     Ok(None) => Lookup::NotFound,
                     Err(failure) => {
                         out |= is_outage(&failure);
-                        Lookup::Failed(Box::new(failure.diagnostic(&format!("schema:{topic}-value: reading"))))
+                        let doing = format!("schema:{}: reading", subject_of(topic, &named));
+                        Lookup::Failed(Box::new(failure.diagnostic(&doing)))
                     }
                 };
                 found.insert((*topic).to_owned(), lookup);
@@ -97,6 +111,16 @@ pub(super) async fn discover(
         .into_iter()
         .map(|topic| FoundTopic { schema: found.remove(&topic.name).unwrap_or(Lookup::NotRequested), topic })
         .collect())
+}
+
+/// The conventional subject, unless another one is named.
+fn subject_of(topic: &str, named: &BTreeMap<String, String>) -> String {
+    named.get(topic).cloned().unwrap_or_else(|| format!("{topic}-value"))
+}
+
+fn absent_subject(topic: &str, subject: &str) -> Diagnostic {
+    let text = format!("the subject '{subject}', named for topic '{topic}', does not exist");
+    Diagnostic::new(Code::E701ImportDiscoveryFailed, text).suggest("correct --subject TOPIC=SUBJECT")
 }
 
 fn of(subject: String, latest: RegisteredSchema) -> FoundSchema {
@@ -165,12 +189,14 @@ fn is_outage(failure: &ProviderFailure) -> bool {
 }
 
 fn told(doing: &'static str) -> impl FnOnce(ProviderFailure) -> Diagnostic {
-    move |failure| {
-        let error = failure.diagnostic(&format!("Kafka: {doing}"));
-        match error.code {
-            Code::E407DeployError => Diagnostic { code: Code::E701ImportDiscoveryFailed, ..error },
-            _ => error,
-        }
+    move |failure| undiscovered(failure.diagnostic(&format!("Kafka: {doing}")))
+}
+
+/// A failure of no other class is one of the discovery.
+pub(super) fn undiscovered(error: Diagnostic) -> Diagnostic {
+    match error.code {
+        Code::E407DeployError => Diagnostic { code: Code::E701ImportDiscoveryFailed, ..error },
+        _ => error,
     }
 }
 

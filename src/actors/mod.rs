@@ -5,6 +5,7 @@
 pub mod connect;
 mod coordinator;
 mod discover;
+mod discover_connectors;
 mod flink;
 mod kafka;
 mod lock;

@@ -11,13 +11,14 @@ use actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Resp
 
 use super::coordinator::{Coordinator, RunAdopt, RunApply, RunPlan, RunRecover, RunRecoveryPlan, Surroundings};
 use super::discover;
+use super::discover_connectors;
 use super::registry::Registry;
 use super::sampling::{self, RunSamples};
 use super::schema_check::{self, AskSchemas};
 use super::{status, store};
 use crate::codes::{Code, Diagnostic};
 use crate::messages::adoption::{AdoptEnd, AdoptOutcome, AdoptRequest};
-use crate::messages::discover::{DiscoverRequest, Discovered};
+use crate::messages::discover::{ConnectorsRequest, DiscoverRequest, Discovered, FoundConnectors};
 use crate::messages::operation::{ApplyEnd, ApplyOutcome, ApplyRequest, Control, Failure, PlanOutcome, PlanRequest};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
@@ -126,6 +127,27 @@ impl Handler<RunDiscover> for Supervisor {
         Box::pin(async move {
             let cancel = control.cancel.requested().clone();
             discover::discover(request, &providers, &control.observer, cancel).await
+        })
+    }
+}
+
+/// Reads which connectors exist, for declarations of them.
+#[derive(Message)]
+#[rtype(result = "Result<FoundConnectors, Diagnostic>")]
+struct RunDiscoverConnectors {
+    request: ConnectorsRequest,
+    control: Control,
+}
+
+impl Handler<RunDiscoverConnectors> for Supervisor {
+    type Result = ResponseFuture<Result<FoundConnectors, Diagnostic>>;
+
+    fn handle(&mut self, message: RunDiscoverConnectors, _: &mut Self::Context) -> Self::Result {
+        let RunDiscoverConnectors { request, control } = message;
+        let providers = Rc::clone(&self.providers);
+        Box::pin(async move {
+            let cancel = control.cancel.requested().clone();
+            discover_connectors::discover(request, &providers, &control.observer, cancel).await
         })
     }
 }
@@ -266,6 +288,15 @@ impl Runtime {
     /// Reads which topics exist, and the schemas of their values, without lock, state or plan. Blocks.
     pub fn discover_blocking(&self, request: DiscoverRequest, control: Control) -> Result<Discovered, Diagnostic> {
         self.block_on(RunDiscover { request, control }).unwrap_or_else(|| Err(ended()))
+    }
+
+    /// Reads which connectors exist, without lock, state or plan. Blocks.
+    pub fn discover_connectors_blocking(
+        &self,
+        request: ConnectorsRequest,
+        control: Control,
+    ) -> Result<FoundConnectors, Diagnostic> {
+        self.block_on(RunDiscoverConnectors { request, control }).unwrap_or_else(|| Err(ended()))
     }
 
     /// Asks the project's schema registry about subjects that it only reads. Blocks.

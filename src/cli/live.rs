@@ -7,7 +7,7 @@ use crate::actors::Runtime;
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::artifact::FlinkJobArtifact;
 use crate::messages::adoption::{Adopt, AdoptOutcome, AdoptRequest};
-use crate::messages::discover::{DiscoverRequest, Discovered};
+use crate::messages::discover::{ConnectorsRequest, DiscoverRequest, Discovered, FoundConnectors};
 use crate::messages::operation::{ApplyOutcome, ApplyRequest, Cancel, Control, PlanOutcome, PlanRequest, Signal};
 use crate::messages::recovery::{RecoverRequest, Recovered, RecoveryFailure, RecoveryPlanRequest, RecoveryPlanned};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
@@ -80,6 +80,15 @@ pub fn observe(context: &Context, command: &'static str, request: ObserveRequest
 pub fn discover(context: &Context, request: DiscoverRequest) -> Result<Result<Discovered, Diagnostic>, Failure> {
     let session = Session::start(context, "import")?;
     let found = session.runtime.discover_blocking(request, session.control());
+    session.uninterrupted(found)
+}
+
+pub fn discover_connectors(
+    context: &Context,
+    request: ConnectorsRequest,
+) -> Result<Result<FoundConnectors, Diagnostic>, Failure> {
+    let session = Session::start(context, "import")?;
+    let found = session.runtime.discover_connectors_blocking(request, session.control());
     session.uninterrupted(found)
 }
 

@@ -131,6 +131,7 @@ catalogue! {
     E704ImportPathInvalid => "E704_IMPORT_PATH_INVALID",
     E705ImportValidationFailed => "E705_IMPORT_VALIDATION_FAILED",
     E706ImportWriteFailed => "E706_IMPORT_WRITE_FAILED",
+    E708ImportSecretFound => "E708_IMPORT_SECRET_FOUND",
     E711InitOptionsInvalid => "E711_INIT_OPTIONS_INVALID",
     E712InitStarterFailed => "E712_INIT_STARTER_FAILED",
     E713InitTargetExists => "E713_INIT_TARGET_EXISTS",

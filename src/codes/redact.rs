@@ -56,6 +56,14 @@ fn may_be_sensitive(key: &str) -> bool {
 static REFUSED_PAIR: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)(password|passwd|secret|token|api[_-]?key|authorization|bearer)\s*[=:]\s*\S+"));
 
+/// Whether a text carries a credential: in a URL, as a pair, or as a private key.
+pub fn carries_credential(text: &str) -> bool {
+    URL_USER.is_match(text)
+        || REFUSED_PAIR.is_match(text)
+        || SCHEME.is_match(text)
+        || text.contains("-----BEGIN") && text.contains("PRIVATE KEY")
+}
+
 /// Whether a text that is stored as it is must not be: it carries a credential or looks as if it did.
 pub fn is_credential_like(text: &str) -> bool {
     URL_USER.is_match(text)

@@ -7,7 +7,7 @@ use actix::Message;
 use crate::actors::lease::ActionLease;
 use crate::compiler::artifact::ConnectorArtifact;
 use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
-use crate::providers::connect::{ConfigVerdict, ConnectorStatus, Deleted};
+use crate::providers::connect::{ConfigVerdict, ConnectorStatus, Deleted, ListedConnector};
 use crate::providers::{Ctx, ProviderFailure};
 
 /// Asks whether a worker answers.
@@ -39,6 +39,21 @@ pub struct StatusOf {
 pub struct ValidateConfig {
     pub ctx: Ctx,
     pub artifact: ConnectorArtifact,
+}
+
+/// Every connector of the worker cluster with its configuration.
+#[derive(Message)]
+#[rtype(result = "Result<Vec<ListedConnector>, ProviderFailure>")]
+pub struct ListConnectors {
+    pub ctx: Ctx,
+}
+
+/// The types of the settings of a class; none when no worker has it.
+#[derive(Message)]
+#[rtype(result = "Result<Option<BTreeMap<String, String>>, ProviderFailure>")]
+pub struct ValueTypes {
+    pub ctx: Ctx,
+    pub class: String,
 }
 
 #[derive(Message)]

@@ -1,6 +1,6 @@
 //! What exists at the services of a project, for declarations that are made from it. Nothing is ever written.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use crate::compiler::artifact::SchemaType;
 use crate::planner::observation::TopicObservation;
 use crate::project::Project;
 use crate::project::model::{Compatibility, SchemaReference};
+use crate::providers::connect::ListedConnector;
 
-/// Whether a topic is wanted, by its name.
+/// Whether a topic or a connector is wanted, by its name.
 pub type Wanted = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// How much is read of each subject.
@@ -31,6 +32,8 @@ pub struct DiscoverRequest {
     /// Topics that are described, and whose subjects are left alone.
     pub known: BTreeSet<String>,
     pub subjects: Subjects,
+    /// Subjects that are read in the place of a topic's own `<topic>-value`, by topic.
+    pub named: BTreeMap<String, String>,
     /// The overrides of each topic too, which takes the right to describe configurations.
     pub configs: bool,
 }
@@ -45,7 +48,7 @@ impl fmt::Debug for DiscoverRequest {
     }
 }
 
-/// The latest version of a topic's value subject.
+/// The latest version of the subject that was read for a topic.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FoundSchema {
     pub subject: String,
@@ -76,3 +79,24 @@ pub struct FoundTopic {
 
 /// Sorted by name.
 pub type Discovered = Vec<FoundTopic>;
+
+/// Which connectors of the default worker cluster are looked at.
+pub struct ConnectorsRequest {
+    pub project: Arc<Project>,
+    pub wanted: Wanted,
+    /// Connectors whose classes are left alone.
+    pub known: BTreeSet<String>,
+}
+
+impl fmt::Debug for ConnectorsRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConnectorsRequest").finish_non_exhaustive()
+    }
+}
+
+/// Connectors that are wanted, sorted by name, and the types of the settings of the classes of unknown sinks among them.
+#[derive(Debug, Default)]
+pub struct FoundConnectors {
+    pub connectors: Vec<ListedConnector>,
+    pub types: BTreeMap<String, BTreeMap<String, String>>,
+}

@@ -62,3 +62,45 @@ fn an_import_needs_a_project_and_its_environment() {
     assert_eq!(workspace.run("import -e dev -o json").exits(1).errors()[0].0, "E406_CONNECTION_REFUSED");
     assert!(!workspace.path("sources").exists());
 }
+
+/// Each option where it means something, and one subject for a topic.
+#[test]
+fn options_that_contradict_each_other_are_refused() {
+    let workspace = Workspace::project(PROJECT);
+    let before = workspace.snapshot();
+    for options in [
+        "--kind subject",
+        "--kind connector --subject a=b",
+        "--kind connector --no-schemas",
+        "--kind connector --schemas",
+        "--kind connector --wide-integers",
+        "--subject a",
+        "--subject =b",
+        "--subject a=",
+        "--subject a=b --subject a=c",
+        "--subject a=b --no-schemas",
+    ] {
+        let run = workspace.run(&format!("import {options} -o json")).exits(2);
+        assert_eq!(run.errors()[0].0, "E902_USAGE", "{options}: {}", run.stdout);
+    }
+    assert_eq!(workspace.snapshot(), before);
+}
+
+/// Connectors need their worker cluster, and their file stands among the models.
+#[test]
+fn an_import_of_connectors_needs_a_default_cluster() {
+    let workspace = Workspace::project(PROJECT);
+    assert_eq!(workspace.run("import --kind connector -o json").exits(1).errors()[0].0, "E205_CONNECT_REQUIRED");
+    let connect = "  connect: {default: main, clusters: {main: {rest_url: 'http://127.0.0.1:1'}}}\n";
+    let workspace = Workspace::project(
+        &PROJECT.replace("runtime: {kafka: {bootstrap_servers: '127.0.0.1:1'}}\n", &format!("runtime:\n{connect}")),
+    );
+    let before = workspace.snapshot();
+    let run = workspace.run("import --kind connector -o json").exits(1);
+    assert_eq!(run.errors()[0].0, "E406_CONNECTION_REFUSED", "{}", run.stdout);
+    for file in ["sources/x.yml", "models/deep/x.yml", "x.yml"] {
+        let run = workspace.run(&format!("import --kind connector --output-file {file} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, "E704_IMPORT_PATH_INVALID", "{file}");
+    }
+    assert_eq!(workspace.snapshot(), before);
+}

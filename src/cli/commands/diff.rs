@@ -1,5 +1,7 @@
 //! `streamt diff`: declared topics, Flink jobs and connectors against the live ones.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -11,8 +13,9 @@ use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, OwnerType, TopicArtifact};
+use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, OwnerType, TopicArtifact};
 use crate::messages::status::{ObserveRequest, ObservedConnector};
+use crate::planner::Cause;
 use crate::planner::connector::{ConnectorDiff, ConnectorName};
 use crate::planner::observation::TopicObservation;
 use crate::planner::topic::TopicDiff;
@@ -20,8 +23,12 @@ use crate::project::model::OwnershipMode;
 
 use super::job_rows::{self, JobDiff};
 use super::status;
+use super::why::{self, Differing};
 
 /// Compare the declared topics, Flink jobs and connectors with the live ones
+///
+/// Of topics and connectors that differ it tells the cause, as `status` does: declared and not applied, changed by somebody else, or
+/// not ours.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
     #[command(flatten)]
@@ -62,6 +69,9 @@ enum Row {
         name: String,
         topic: String,
         status: Status,
+        /// Why it differs, when that could be told.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         diffs: Vec<Difference>,
     },
@@ -69,6 +79,8 @@ enum Row {
         name: String,
         connector: String,
         status: Status,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
         /// Key and what is to happen to it; values are never shown.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         diffs: Vec<KeyDifference>,
@@ -146,7 +158,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     rows.extend(jobs.iter().map(|job| Row::Job(JobDiff::of(&job.name, live_jobs.get(&job.name)))));
     rows.extend(sinks.iter().map(|sink| {
         let (status, diffs) = sink_compared(sink, live_connectors.get(&sink.name));
-        Row::Connector { name: sink.ownership.name.clone(), connector: sink.name.clone(), status, diffs }
+        Row::Connector { name: sink.ownership.name.clone(), connector: sink.name.clone(), status, cause: None, diffs }
     }));
     rows.extend(compiled.project.sources.iter().map(|source| {
         let live = live_sources.get(&source.topic);
@@ -157,6 +169,8 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
             partitions: live.and_then(|live| live.partitions),
         }
     }));
+    let differing = rows.iter_mut().filter_map(|row| row.differing(&live_connectors)).collect();
+    why::explain(&compiled, differing, &mut warnings);
     let differs = rows.iter().any(|row| match row {
         Row::Model { status, .. } | Row::Connector { status, .. } => *status != Status::InSync,
         Row::Job(job) => !job.runs,
@@ -165,6 +179,24 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
     let data = DiffData { resources: rows };
     let code = if args.detailed_exitcode && differs { exit::CHANGES } else { exit::OK };
     Ok(Outcome::new(&data, text(&data)).warn(warnings).exit(code))
+}
+
+impl Row {
+    /// None when it is as declared, or is a source.
+    fn differing<'a>(&'a mut self, live: &'a BTreeMap<String, ObservedConnector>) -> Option<Differing<'a>> {
+        let (kind, name, status, cause) = match self {
+            Self::Model { topic, status, cause, .. } => (Kind::Topic, topic, status, cause),
+            Self::Connector { connector, status, cause, .. } => (Kind::Connector, connector, status, cause),
+            Self::Job(_) | Self::Source { .. } => return None,
+        };
+        let exists = match status {
+            Status::NotDeployed => false,
+            Status::Drift => true,
+            Status::InSync => return None,
+        };
+        let live = live.get(name.as_str()).filter(|_| kind == Kind::Connector).map(|seen| &seen.live);
+        Some(Differing { kind, name, exists, live, cause })
+    }
 }
 
 /// The code of a classified failure stays; any other read failure is E523.
@@ -241,7 +273,7 @@ pub fn of_topic(topic: &TopicArtifact, live: &TopicObservation, configs_read: bo
 
 fn model_row(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> Row {
     let (status, diffs) = compared(topic, live, configs_read);
-    Row::Model { name: topic.ownership.name.clone(), topic: topic.name.clone(), status, diffs }
+    Row::Model { name: topic.ownership.name.clone(), topic: topic.name.clone(), status, cause: None, diffs }
 }
 
 fn compared(topic: &TopicArtifact, live: &TopicObservation, configs_read: bool) -> (Status, Vec<Difference>) {
@@ -259,8 +291,9 @@ fn text(data: &DiffData) -> Doc {
     let mut doc = Doc::new();
     for row in &data.resources {
         match row {
-            Row::Model { name, topic, status, diffs } => {
+            Row::Model { name, topic, status, cause, diffs } => {
                 let (sign, tone, word) = status.shown();
+                let word = why::told(word, *cause);
                 doc.line(Line::new().tone(tone, format!("{sign} model {name}")).plain(format!(" ({topic}): {word}")));
                 let shown = |value: &Value| match value {
                     Value::Null => "(not set)".to_owned(),
@@ -272,8 +305,9 @@ fn text(data: &DiffData) -> Doc {
                     diffs.iter().map(|d| (d.field.clone(), format!("{} -> {}", shown(&d.actual), shown(&d.declared)))),
                 );
             }
-            Row::Connector { name, connector, status, diffs } => {
+            Row::Connector { name, connector, status, cause, diffs } => {
                 let (sign, tone, word) = status.shown();
+                let word = why::told(word, *cause);
                 doc.line(
                     Line::new().tone(tone, format!("{sign} sink {name}")).plain(format!(" ({connector}): {word}")),
                 );

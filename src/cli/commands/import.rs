@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{ArgAction, Args};
+use clap::{ArgAction, Args, ValueEnum};
 use serde_json::{Value, json};
 
 use crate::cli::args::ProjectArgs;
@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::cli::glob::Glob;
 use crate::cli::import::columns::Columns;
-use crate::cli::import::{Declaration, Form, declare, is_internal, text, verify, warnings};
+use crate::cli::import::{Declaration, Form, declare, is_internal, prospect, says, text, warnings};
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
@@ -23,27 +23,44 @@ use crate::files::install;
 use crate::messages::discover::{DiscoverRequest, FoundTopic, Lookup, Subjects};
 use crate::project::Project;
 
-/// Declare topics that exist
+/// What is declared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum ImportKind {
+    Topic,
+    Connector,
+}
+
+/// Declare topics or connectors that exist
 ///
 /// Reads the topics of the selected environment, and the subject `<topic>-value` of each, and writes one new file of external
-/// sources. Nothing is changed at any service, nothing is claimed, and no file is ever replaced. To own a topic, declare it with
-/// `ownership: {mode: adopted}`, or let --adoptable do so, and claim it with `streamt adopt`.
+/// sources. With --kind connector it reads the sinks of the default worker cluster and declares them as models; a secret that
+/// stands in plain text in one of them keeps all from being written. Nothing is changed at any service, nothing is claimed, and
+/// no file is ever replaced. To own what was found, declare it with `ownership: {mode: adopted}`, or let --adoptable do so, and
+/// claim it with `streamt adopt`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     #[command(flatten)]
-    project: ProjectArgs,
+    pub project: ProjectArgs,
 
-    /// Only topics that match; repeatable
+    /// What is declared
+    #[arg(long, value_enum, default_value = "topic")]
+    kind: ImportKind,
+
+    /// Only topics or connectors that match; repeatable
     #[arg(long, value_name = "GLOB")]
     include: Vec<String>,
 
-    /// No topics that match; repeatable
+    /// No topics or connectors that match; repeatable
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<String>,
 
-    /// The new file, directly inside `sources` (with --adoptable: `models`) [default: sources/imported.kafka.yml]
+    /// The new file, directly inside `sources` (with --adoptable or of connectors: `models`) [default: sources/imported.kafka.yml]
     #[arg(long, value_name = "FILE")]
-    output_file: Option<PathBuf>,
+    pub output_file: Option<PathBuf>,
+
+    /// Read this subject for a topic, and not `<topic>-value`; repeatable
+    #[arg(long, value_name = "TOPIC=SUBJECT", conflicts_with = "no_schemas")]
+    subject: Vec<String>,
 
     /// Ask the schema registry, when one is configured; the default
     #[arg(long, overrides_with = "no_schemas", action = ArgAction::SetTrue)]
@@ -53,9 +70,9 @@ pub struct ImportArgs {
     #[arg(long, overrides_with = "schemas")]
     no_schemas: bool,
 
-    /// Declare topics, and the schemas of their values, exactly as they are and ready to be adopted
+    /// Declare topics and the schemas of their values, or connectors, exactly as they are and ready to be adopted
     #[arg(long)]
-    adoptable: bool,
+    pub adoptable: bool,
 
     /// Read integers of JSON schemas as BIGINT
     #[arg(long)]
@@ -63,11 +80,11 @@ pub struct ImportArgs {
 
     /// Show what would be written, and write nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
 
     /// Print the declarations, and write nothing
     #[arg(long)]
-    print: bool,
+    pub print: bool,
 }
 
 /// What came of it.
@@ -85,12 +102,27 @@ struct Report<'a> {
 }
 
 pub fn run(context: &Context, args: &ImportArgs) -> CmdResult {
+    match args.kind {
+        ImportKind::Topic => topics(context, args),
+        ImportKind::Connector => {
+            let of_topics = args.schemas || args.no_schemas || args.wide_integers || !args.subject.is_empty();
+            if of_topics {
+                return Err(Failure::usage("--schemas, --no-schemas, --subject and --wide-integers are about topics")
+                    .hint("leave them out, or import topics"));
+            }
+            super::import_connectors::run(context, args)
+        }
+    }
+}
+
+fn topics(context: &Context, args: &ImportArgs) -> CmdResult {
+    let named = named(&args.subject)?;
     let form = if args.adoptable { Form::Adoptable } else { Form::External };
     let disk = project::directory(context, &args.project)?;
     let opened = project::open(context, &args.project)?;
     let mut told = opened.warnings;
     let root = opened.project.root.clone();
-    let file = target(&root, args.output_file.as_deref(), form)?;
+    let file = target(&root, args.output_file.as_deref(), form.directory(), form.default_file())?;
     let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
     install::check_directory(&root, form.directory(), &name)?;
 
@@ -104,6 +136,7 @@ pub fn run(context: &Context, args: &ImportArgs) -> CmdResult {
             (false, Form::External) => Subjects::Latest,
             (false, Form::Adoptable) => Subjects::Whole,
         },
+        named,
         configs: form == Form::Adoptable,
     };
     let found = live::discover(context, request)?.map_err(|error| Failure::new(error).warn(told.clone()))?;
@@ -117,7 +150,8 @@ pub fn run(context: &Context, args: &ImportArgs) -> CmdResult {
     };
     if !declarations.is_empty() {
         let input = project::input(context, &args.project);
-        verify(&disk, &input, &opened.project, &file, &document, form, &declarations)
+        prospect(&disk, &input, &opened.project, &file, &document)
+            .and_then(|project| says(&declarations, form, &project))
             .map_err(|error| fail(error, &told))?;
     }
     let target_exists = install::stands(&root, form.directory(), &name);
@@ -153,9 +187,24 @@ pub fn run(context: &Context, args: &ImportArgs) -> CmdResult {
     Ok(Outcome::new(&report.data(), text).warn(told))
 }
 
+/// Subjects by topic; E902 unless each is `TOPIC=SUBJECT`, once for a topic.
+fn named(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let mut named = BTreeMap::new();
+    for text in given {
+        let pair = text.split_once('=').filter(|(topic, subject)| !topic.is_empty() && !subject.trim().is_empty());
+        let Some((topic, subject)) = pair else {
+            return Err(Failure::usage(format!("--subject '{text}' is not TOPIC=SUBJECT")));
+        };
+        if named.insert(topic.to_owned(), subject.to_owned()).is_some() {
+            return Err(Failure::usage(format!("--subject names two subjects for topic '{topic}'")));
+        }
+    }
+    Ok(named)
+}
+
 /// The place of the file, relative to the project, from the words alone: E704 unless it is a direct child of its directory.
-fn target(root: &Path, given: Option<&Path>, form: Form) -> Result<PathBuf, Diagnostic> {
-    let given = given.unwrap_or_else(|| Path::new(form.default_file()));
+pub fn target(root: &Path, given: Option<&Path>, directory: &str, default: &str) -> Result<PathBuf, Diagnostic> {
+    let given = given.unwrap_or_else(|| Path::new(default));
     let outside = |why: &str| Err(install::outside(&given.display().to_string(), why));
     let relative = match given.is_absolute() {
         true => match given.strip_prefix(root) {
@@ -174,7 +223,6 @@ fn target(root: &Path, given: Option<&Path>, form: Form) -> Result<PathBuf, Diag
             }
         }
     }
-    let directory = form.directory();
     let [parent, name] = parts.as_slice() else {
         return outside(&format!("it is not directly inside '{directory}'"));
     };
@@ -191,7 +239,7 @@ fn target(root: &Path, given: Option<&Path>, form: Form) -> Result<PathBuf, Diag
     }
 }
 
-fn wanted(args: &ImportArgs) -> crate::messages::discover::Wanted {
+pub fn wanted(args: &ImportArgs) -> crate::messages::discover::Wanted {
     let globs = |patterns: &[String]| patterns.iter().map(|pattern| Glob::new(pattern)).collect::<Vec<_>>();
     let (include, exclude) = (globs(&args.include), globs(&args.exclude));
     Arc::new(move |name| {
@@ -210,7 +258,7 @@ fn declared_topics(project: &Project) -> BTreeSet<String> {
     project.sources.iter().map(|source| source.topic.clone()).chain(outputs).collect()
 }
 
-fn taken(project: &Project) -> BTreeMap<String, &'static str> {
+pub fn taken(project: &Project) -> BTreeMap<String, &'static str> {
     let sources = project.sources.iter().map(|source| (source.name.clone(), "source"));
     sources.chain(project.models.iter().map(|model| (model.name.clone(), "model"))).collect()
 }

@@ -13,6 +13,7 @@ pub mod envs;
 pub mod explain;
 mod group_rows;
 pub mod import;
+mod import_connectors;
 pub mod init;
 mod job_rows;
 pub mod lineage;

@@ -1,4 +1,4 @@
-//! Why a resource is not as declared, for `status`: read beside the state, without the lock.
+//! Why a resource is not as declared, for `status` and `diff`: read beside the state, without the lock.
 
 use crate::actors::read_state;
 use crate::cli::project;

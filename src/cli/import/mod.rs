@@ -2,6 +2,8 @@
 //! command decides what is asked; nothing here reads a service.
 
 pub mod columns;
+pub mod connectors;
+mod secrets;
 mod verify;
 mod yaml;
 
@@ -10,7 +12,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use columns::{Column, Columns};
-pub use verify::verify;
+pub use verify::{prospect, says};
 use yaml::{Yaml, scalar};
 
 use crate::codes::{Code, Diagnostic};

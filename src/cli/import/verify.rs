@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::columns::Column;
 use super::{Declaration, Form, format};
 use crate::codes::{Code, Diagnostic, Diagnostics};
-use crate::compiler;
+use crate::compiler::{self, Compiled};
 use crate::project::model::{OwnershipMode, SchemaFormat, SchemaVersion};
 use crate::project::{DiskFs, EnvironmentInput, Project, ProjectFs, load};
 use crate::validate::validate;
@@ -48,16 +48,14 @@ impl ProjectFs for Prospect<'_> {
     }
 }
 
-/// E705 unless the project with the file is read, has no error that it has not without it, and says what was discovered.
-pub fn verify(
+/// The project with the file. E705 unless it is read and has no error that it has not without it.
+pub fn prospect(
     disk: &DiskFs,
     input: &EnvironmentInput,
     project: &Arc<Project>,
     path: &Path,
     text: &str,
-    form: Form,
-    declarations: &[Declaration],
-) -> Result<(), Diagnostic> {
+) -> Result<Arc<Project>, Diagnostic> {
     let prospect = Prospect { disk, path, bytes: text.as_bytes() };
     let loaded = load(&prospect, input).map_err(|findings| match findings.errors().next() {
         Some(first) => refused(first),
@@ -74,10 +72,22 @@ pub fn verify(
             Some(_) | None => return Err(refused(&error)),
         }
     }
+    Ok(with)
+}
+
+/// E705 unless the project says of each topic what was discovered.
+pub fn says(declarations: &[Declaration], form: Form, project: &Arc<Project>) -> Result<(), Diagnostic> {
     match form {
-        Form::External => declarations.iter().try_for_each(|one| external(one, &with)),
-        Form::Adoptable => adoptable(declarations, &with),
+        Form::External => declarations.iter().try_for_each(|one| external(one, project)),
+        Form::Adoptable => adoptable(declarations, project),
     }
+}
+
+pub(super) fn compiled(project: &Arc<Project>) -> Result<Compiled, Diagnostic> {
+    compiler::compile(Arc::clone(project)).map_err(|findings| match findings.errors().next() {
+        Some(first) => refused(first),
+        None => invalid("it does not compile"),
+    })
 }
 
 fn errors(project: &Arc<Project>) -> Vec<Diagnostic> {
@@ -95,15 +105,15 @@ fn refused(first: &Diagnostic) -> Diagnostic {
     let place = first.location.as_ref().map_or_else(String::new, |at| format!(" at {at}"));
     let mut error = invalid(&format!("{}{place}: {}", first.code, first.message));
     error.location = first.location.clone();
-    error.suggest("leave the topic out with --exclude and declare it by hand")
+    error.suggest("leave it out with --exclude and declare it by hand")
 }
 
 fn invalid(why: &str) -> Diagnostic {
     Diagnostic::new(Code::E705ImportValidationFailed, format!("the imported declarations are not valid: {why}"))
-        .suggest("nothing was written; leave topics out with --exclude until it is valid, and declare them by hand")
+        .suggest("nothing was written; leave out with --exclude what is not valid, and declare it by hand")
 }
 
-fn unlike(name: &str, what: &str) -> Diagnostic {
+pub(super) fn unlike(name: &str, what: &str) -> Diagnostic {
     invalid(&format!("'{name}' would not say the {what} that was discovered"))
 }
 
@@ -140,10 +150,7 @@ fn external(one: &Declaration, project: &Project) -> Result<(), Diagnostic> {
 
 /// What is compiled of each declaration is exactly what is live, so that a plan after its adoption is empty.
 fn adoptable(declarations: &[Declaration], project: &Arc<Project>) -> Result<(), Diagnostic> {
-    let compiled = compiler::compile(Arc::clone(project)).map_err(|findings| match findings.errors().next() {
-        Some(first) => refused(first),
-        None => invalid("it does not compile"),
-    })?;
+    let compiled = compiled(project)?;
     for one in declarations {
         let live = &one.found.topic;
         let topic = compiled.artifacts.topics.iter().find(|topic| topic.name == live.name);

@@ -4,6 +4,7 @@
 //! the worker's own words appear in any failure. What to deploy or to delete stays the planner's business.
 
 mod delete;
+mod list;
 mod mutate;
 mod read;
 mod wire;
@@ -18,6 +19,7 @@ use crate::planner::connector::{BindingError, ConnectClusterBinding};
 use crate::project::model::ConnectRuntime;
 
 pub use delete::Deleted;
+pub use list::{Direction, ListedConnector};
 
 /// The state of a connector or of a task, as workers spell it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -51,19 +51,7 @@ impl ConnectClient {
         ctx: &Ctx,
         name: &ConnectorName,
     ) -> Result<ManagedConnectorObservation, ProviderFailure> {
-        let wait = Ctx::new(ctx.purpose, ctx.at_most(SETTLE), ctx.cancel.clone());
-        loop {
-            match self.observe_managed_connector(ctx, name).await {
-                Err(failure) if wire::is_rebalance(&failure) && !wait.remaining().is_zero() => {
-                    ctx.read(async {
-                        tokio::time::sleep(SETTLE_PAUSE).await;
-                        Ok(())
-                    })
-                    .await?;
-                }
-                outcome => return outcome,
-            }
-        }
+        until_settled(ctx, async || self.observe_managed_connector(ctx, name).await).await
     }
 
     /// One observation a name.
@@ -121,6 +109,26 @@ impl ConnectClient {
                 }
             }
             _other => Ok(ConfigVerdict::Unknown),
+        }
+    }
+}
+
+/// The same read again, for at most 10 seconds, while the worker says that it is rebalancing.
+pub(super) async fn until_settled<T>(
+    ctx: &Ctx,
+    ask: impl AsyncFn() -> Result<T, ProviderFailure>,
+) -> Result<T, ProviderFailure> {
+    let wait = Ctx::new(ctx.purpose, ctx.at_most(SETTLE), ctx.cancel.clone());
+    loop {
+        match ask().await {
+            Err(failure) if wire::is_rebalance(&failure) && !wait.remaining().is_zero() => {
+                ctx.read(async {
+                    tokio::time::sleep(SETTLE_PAUSE).await;
+                    Ok(())
+                })
+                .await?;
+            }
+            outcome => return outcome,
         }
     }
 }

@@ -6,7 +6,8 @@ use super::yard::{SENTINEL, State, Yard};
 
 fn cause(yard: &Yard, line: &str, exit: i32) -> Value {
     let run = yard.run(&format!("{line} -o json")).exits(exit).json();
-    let rows = run["data"]["changes"].as_array().or_else(|| run["data"]["connectors"].as_array());
+    let data = &run["data"];
+    let rows = ["changes", "connectors", "resources"].iter().find_map(|key| data[key].as_array());
     let name = yard.name("archive");
     let row = rows.expect("rows").iter().find(|row| row["name"] == json!(name));
     row.map_or(Value::Null, |row| row["cause"].clone())
@@ -18,16 +19,20 @@ fn intended_changes_drift_and_what_is_blocked_are_told_apart() {
     for store in [State::Local, State::Postgres(crate::support::variable("STREAMT_TEST_POSTGRES_18"))] {
         let yard = Yard::new("STREAMT_TEST_CONNECT", store, &["archive"]);
         let name = yard.name("archive");
-        let (plan, status) = ("plan --detailed-exitcode", "status");
+        let (plan, status, diff) = ("plan --detailed-exitcode", "status", "diff");
         assert_eq!((cause(&yard, plan, 2), cause(&yard, status, 0)), (json!("intended"), json!("intended")));
+        assert_eq!(cause(&yard, diff, 0), json!("intended"));
         yard.run("apply -o json").exits(0);
         assert_eq!((cause(&yard, plan, 0), cause(&yard, status, 0)), (Value::Null, Value::Null));
+        assert_eq!(cause(&yard, diff, 0), Value::Null);
 
         let applied = yard.worker.config(&name).expect("a connector");
         let mut by_hand = applied.clone();
         by_hand["tasks.max"] = json!("2");
         yard.worker.put(&name, &by_hand);
         assert_eq!((cause(&yard, plan, 4), cause(&yard, status, 0)), (json!("drift"), json!("drift")));
+        assert_eq!(cause(&yard, diff, 0), json!("drift"));
+        assert!(yard.run("diff").exits(0).stdout.contains("drift (changed outside)"));
         assert_eq!(yard.run("plan -o json").exits(0).json()["data"]["drifts"], 1);
         let text = yard.run("plan").exits(0).stdout;
         assert!(text.contains("drift]") && text.contains("changed outside this project"), "{text}");
@@ -39,7 +44,8 @@ fn intended_changes_drift_and_what_is_blocked_are_told_apart() {
         let yaml = yard.yaml(&["archive"], &[]);
         yard.write(&yaml.replace("tasks.max: 1", "tasks.max: 3"));
         let both = json!("intended_and_drift");
-        assert_eq!((cause(&yard, plan, 2), cause(&yard, status, 0)), (both.clone(), both));
+        assert_eq!((cause(&yard, plan, 2), cause(&yard, status, 0)), (both.clone(), both.clone()));
+        assert_eq!(cause(&yard, diff, 0), both);
         yard.worker.put(&name, &applied);
         assert_eq!((cause(&yard, plan, 2), cause(&yard, status, 0)), (json!("intended"), json!("intended")));
 
@@ -59,7 +65,7 @@ fn a_connector_that_is_not_ours_is_blocked_and_not_drift() {
         .put(&name, &json!({"connector.class": "FileStreamSink", "topics": "x", "file": "/dev/null", "name": name}));
     let plan = yard.run("plan --detailed-exitcode -o json").exits(3).json();
     assert_eq!(plan["data"]["ownership_requirements"][0]["reason"], "requires_adoption");
-    assert_eq!(cause(&yard, "status", 0), json!("blocked"));
+    assert_eq!((cause(&yard, "status", 0), cause(&yard, "diff", 0)), (json!("blocked"), json!("blocked")));
 }
 
 /// A state that cannot be read leaves the causes open, says so, and hides nothing else.
@@ -87,6 +93,7 @@ fn diff_show_and_list_know_connectors_and_no_values() {
     assert_eq!(row(2)["status"], "not_deployed");
     yard.run("apply -o json").exits(0);
     assert_eq!(row(0), json!({"type": "connector", "name": name, "connector": name, "status": "in_sync"}));
+    assert!(yard.run("diff").exits(0).stdout.contains("in sync"));
     let mut changed = yard.worker.config(&name).expect("a connector");
     changed["note"] = json!("s3ntinel-of-somebody");
     yard.worker.put(&name, &changed);

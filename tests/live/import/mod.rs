@@ -2,5 +2,7 @@
 //! one new file is ever written.
 
 mod adoptable;
+mod connectors;
 mod file;
 mod sources;
+mod subjects;
