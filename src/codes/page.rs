@@ -65,6 +65,7 @@ words! {
     "flink_resubmit_requires_state_evidence",
     "connector_removal_state_provider_drift",
     "connector_removal_ownership_required",
+    "deletion_forbidden",
     "external",
     "requires_adoption",
     "state_mismatch",

@@ -1,8 +1,9 @@
-//! Migrations that no flag permits. They come from the comparison of a change that ownership left standing, and from
-//! tombstones that prove nothing.
+//! What no flag permits: migrations, which come from the comparison of a change that ownership left standing, tombstones that
+//! prove nothing, and deletions in an environment that forbids them.
 
 use serde_json::{Map, Value, json};
 
+use super::Desired;
 use super::connector::{ConnectorRemovalAssessment, RemovalStatus};
 use super::flink::JobDiff;
 use super::model::{BlockerCode, Change, Diff, SafetyBlocker, Verb};
@@ -10,9 +11,18 @@ use super::topic::reduction_message;
 use crate::compiler::artifact::Kind;
 
 /// Sorted by kind, resource, code, action.
-pub(super) fn blockers(changes: &[Change], removals: &[ConnectorRemovalAssessment]) -> Vec<SafetyBlocker> {
-    let mut blockers: Vec<SafetyBlocker> =
-        changes.iter().filter_map(blocker).chain(removals.iter().filter_map(unproved_removal)).collect();
+pub(super) fn blockers(
+    changes: &[Change],
+    removals: &[ConnectorRemovalAssessment],
+    desired: &Desired<'_>,
+) -> Vec<SafetyBlocker> {
+    let forbidden = changes.iter().filter(|_| desired.forbids_deletion);
+    let mut blockers: Vec<SafetyBlocker> = changes
+        .iter()
+        .filter_map(blocker)
+        .chain(removals.iter().filter_map(unproved_removal))
+        .chain(forbidden.filter_map(|change| forbidden_deletion(change, desired.environment)))
+        .collect();
     blockers.sort_by(|a, b| {
         (a.kind, &a.resource, a.code.as_str(), a.action.as_str()).cmp(&(
             b.kind,
@@ -84,4 +94,74 @@ fn unproved_removal(removal: &ConnectorRemovalAssessment) -> Option<SafetyBlocke
         message: removal.message(),
         details: Map::new(),
     })
+}
+
+/// SAF-069: of whatever kind; a job that is cancelled is gone as one that is deleted.
+fn forbidden_deletion(change: &Change, environment: &str) -> Option<SafetyBlocker> {
+    let action = change.verb?;
+    match action {
+        Verb::Delete | Verb::Cancel => {}
+        Verb::Register | Verb::Create | Verb::Submit | Verb::Update | Verb::Adopt => return None,
+    }
+    Some(SafetyBlocker {
+        code: BlockerCode::DeletionForbidden,
+        kind: change.kind,
+        resource: change.name.clone(),
+        action,
+        message: format!(
+            "{} '{}' would be deleted, and the environment '{environment}' forbids every deletion",
+            change.kind, change.name
+        ),
+        details: Map::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ownership::model::ResourceId;
+    use crate::planner::fixtures::World;
+    use crate::project::model::OwnershipMode;
+
+    fn change(kind: Kind, verb: Verb) -> Change {
+        Change {
+            kind,
+            name: "orders".to_owned(),
+            resource_id: ResourceId::new("shop", "prod", kind, "orders").expect("an id"),
+            mode: OwnershipMode::Managed,
+            verb: Some(verb),
+            changes: Map::new(),
+            diff: Diff::None,
+            observed_verb: Some(verb),
+            requirement: None,
+            difference: None,
+            record: None,
+        }
+    }
+
+    /// SAF-069: topics, stateful jobs and whatever else is ever planned to be deleted; nothing but that.
+    #[test]
+    fn a_deletion_of_any_kind_is_blocked_where_the_environment_forbids_it() {
+        let kinds =
+            [Kind::Schema, Kind::Topic, Kind::FlinkJob, Kind::KafkaStreamsJob, Kind::Connector, Kind::GatewayRule];
+        for kind in kinds {
+            for (verb, deletes) in [
+                (Verb::Delete, true),
+                (Verb::Cancel, true),
+                (Verb::Register, false),
+                (Verb::Create, false),
+                (Verb::Update, false),
+                (Verb::Submit, false),
+                (Verb::Adopt, false),
+            ] {
+                let found = |forbids_deletion| {
+                    let world = World { forbids_deletion, ..World::new() };
+                    blockers(&[change(kind, verb)], &[], &world.desired())
+                };
+                assert_eq!(found(false), [], "{kind} {verb}");
+                let codes: Vec<BlockerCode> = found(true).iter().map(|blocker| blocker.code).collect();
+                assert_eq!(codes, vec![BlockerCode::DeletionForbidden; usize::from(deletes)], "{kind} {verb}");
+            }
+        }
+    }
 }

@@ -309,7 +309,7 @@ impl<'a> Builder<'a> {
             environment: desired.environment.to_owned(),
             offline,
             actions: Vec::new(),
-            blockers: blockers::blockers(&self.changes, &self.assessments),
+            blockers: blockers::blockers(&self.changes, &self.assessments, desired),
             risk_summary: RiskSummary::of(&risks),
             changes: self.changes,
             requirements: self.requirements,

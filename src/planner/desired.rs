@@ -76,6 +76,8 @@ pub struct Desired<'a> {
     pub declared: Declared,
     /// The worker clusters of the selected environment.
     pub connect: Option<&'a ConnectRuntime>,
+    /// The environment lets nothing be deleted.
+    pub forbids_deletion: bool,
 }
 
 impl<'a> Desired<'a> {
@@ -88,6 +90,7 @@ impl<'a> Desired<'a> {
             dag: &compiled.dag,
             declared: Declared::of(&compiled.project),
             connect: compiled.project.runtime.connect.as_ref(),
+            forbids_deletion: compiled.project.environment.forbid_deletion,
         }
     }
 

@@ -125,6 +125,7 @@ pub struct World {
     pub observations: Observations,
     pub selection: Option<Selection>,
     pub connect: Option<ConnectRuntime>,
+    pub forbids_deletion: bool,
 }
 
 impl World {
@@ -137,6 +138,7 @@ impl World {
             observations: Observations::default(),
             selection: None,
             connect: Some(super::connector::testing::runtime()),
+            forbids_deletion: false,
         }
     }
 
@@ -227,6 +229,7 @@ impl World {
             dag: &self.dag,
             declared: self.declared.clone(),
             connect: self.connect.as_ref(),
+            forbids_deletion: self.forbids_deletion,
         }
     }
 

@@ -204,6 +204,7 @@ pub enum BlockerCode {
     FlinkResubmitRequiresStateEvidence,
     ConnectorRemovalStateProviderDrift,
     ConnectorRemovalOwnershipRequired,
+    DeletionForbidden,
 }
 
 impl BlockerCode {
@@ -215,6 +216,7 @@ impl BlockerCode {
             Self::FlinkResubmitRequiresStateEvidence => "flink_resubmit_requires_state_evidence",
             Self::ConnectorRemovalStateProviderDrift => "connector_removal_state_provider_drift",
             Self::ConnectorRemovalOwnershipRequired => "connector_removal_ownership_required",
+            Self::DeletionForbidden => "deletion_forbidden",
         }
     }
 }

@@ -191,6 +191,7 @@ pub fn file(name: &str, tree: &Node, findings: &mut Findings) -> Environment {
     environment.protected = flag("environment", "protected").unwrap_or(false);
     environment.confirm_apply = flag("safety", "confirm_apply").unwrap_or(environment.protected);
     environment.allow_destructive = flag("safety", "allow_destructive").unwrap_or(false);
+    environment.forbid_deletion = flag("safety", "forbid_deletion").unwrap_or(false);
     environment.require_reviewed_plan = flag("safety", "require_reviewed_plan").unwrap_or(false);
     environment.require_remote_state = flag("safety", "require_remote_state").unwrap_or(false);
     environment.reviewed_plan_max_age_minutes = tree

@@ -82,6 +82,16 @@ fn policy_comes_from_the_file_and_never_from_the_name() {
     let prod = load(&fs, &input(Some("prod"), &[])).unwrap().project.environment;
     assert!(!prod.confirm_apply && prod.allow_destructive && prod.require_reviewed_plan && prod.require_remote_state);
     assert_eq!(prod.reviewed_plan_max_age_minutes, Some(5));
+    assert!(!prod.forbid_deletion);
+}
+
+/// SAF-069
+#[test]
+fn an_environment_may_forbid_every_deletion() {
+    let safety = "safety: {allow_destructive: true, forbid_deletion: true}\n";
+    let fs = multi().with("environments/prod.yaml", format!("{safety}{KAFKA}"));
+    assert!(load(&fs, &input(Some("prod"), &[])).unwrap().project.environment.forbid_deletion);
+    assert!(!load(&fs, &input(Some("dev"), &[])).unwrap().project.environment.forbid_deletion);
 }
 
 #[test]

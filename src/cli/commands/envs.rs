@@ -141,6 +141,7 @@ fn safety(project: &Project) -> Value {
     let environment = &project.environment;
     json!({
         "confirm_apply": environment.confirm_apply, "allow_destructive": environment.allow_destructive,
+        "forbid_deletion": environment.forbid_deletion,
         "require_reviewed_plan": environment.require_reviewed_plan, "require_remote_state": environment.require_remote_state,
         "reviewed_plan_max_age_minutes": environment.reviewed_plan_max_age_minutes,
     })

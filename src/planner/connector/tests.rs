@@ -130,6 +130,23 @@ fn a_proved_record_and_a_matching_observation_make_one_deletion() {
     assert!(!shown.contains("s3cret") && !shown.contains("example.test"), "{shown}");
 }
 
+/// SAF-069
+#[test]
+fn an_environment_that_forbids_deletions_blocks_the_plan_of_one() {
+    let mut world = removal(Some(record_of(&sink())), live(&sink()));
+    world.forbids_deletion = true;
+    let plan = world.plan();
+    assert!(plan.actions.is_empty() && plan.is_apply_blocked() && plan.deletes() == 1);
+    let [blocker] = &plan.blockers[..] else { panic!("{:?}", plan.blockers) };
+    assert_eq!((blocker.code, blocker.action), (BlockerCode::DeletionForbidden, Verb::Delete));
+    assert_eq!((blocker.kind, blocker.resource.as_str()), (Kind::Connector, "archive"));
+
+    let mut harmless = World::new().with_connector(sink(), None);
+    harmless.forbids_deletion = true;
+    let plan = harmless.plan();
+    assert_eq!((plan.creates(), plan.blockers.len()), (1, 0));
+}
+
 /// CRM-055, CRM-056, CRM-058, CRM-059, CRM-060, CRM-061
 #[test]
 fn every_other_outcome_is_an_assessment_and_no_action() {

@@ -274,6 +274,7 @@ static SAFETY: Record = Record {
     fields: &[
         opt("confirm_apply", Shape::Bool, "Applying requires a confirmation; as `protected` when absent."),
         def("allow_destructive", Shape::Bool, "false", "Destructive changes need no `--force`."),
+        def("forbid_deletion", Shape::Bool, "false", "Nothing is deleted, whatever else allows it."),
         def("require_reviewed_plan", Shape::Bool, "false", "Applying requires a reviewed plan."),
         def("require_remote_state", Shape::Bool, "false", "Applying requires a shared state store."),
         opt("reviewed_plan_max_age_minutes", int(1, 525_600), "Older plans are refused; absent: no limit."),

@@ -79,6 +79,8 @@ pub struct Environment {
     pub protected: bool,
     pub confirm_apply: bool,
     pub allow_destructive: bool,
+    /// Nothing is deleted, whatever flag is given.
+    pub forbid_deletion: bool,
     pub require_reviewed_plan: bool,
     pub require_remote_state: bool,
     /// Minutes, 1..525600; none = no limit.
@@ -95,6 +97,7 @@ impl Environment {
             protected: false,
             confirm_apply: false,
             allow_destructive: false,
+            forbid_deletion: false,
             require_reviewed_plan: false,
             require_remote_state: false,
             reviewed_plan_max_age_minutes: None,

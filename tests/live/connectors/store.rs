@@ -100,14 +100,12 @@ fn a_removal_that_meets_another_writer_of_its_state_begins_nothing() {
     });
 }
 
-/// A project with one environment, whose removal of `gone` is planned there.
-fn in_environment(environment: &str, allowed: bool) -> Yard {
+/// A project with one environment, whose removal of `gone` is planned there. `policy`: what its `safety` says of deletions.
+fn in_environment(environment: &str, policy: &str) -> Yard {
     let yard = Yard::alone(&variable("STREAMT_TEST_POSTGRES_18"), &["gone", "kept"]);
     let yaml = yard.yaml(&["kept"], &[]);
     let runtime = &yaml[yaml.find("runtime:").expect("a runtime")..yaml.find("deployment_state").expect("a state")];
-    let head = format!(
-        "environment: {{name: {environment}}}\nsafety: {{confirm_apply: true, allow_destructive: {allowed}}}\n"
-    );
+    let head = format!("environment: {{name: {environment}}}\nsafety: {{confirm_apply: true, {policy}}}\n");
     yard.workspace.write(&format!("environments/{environment}.yml"), &format!("{head}{runtime}"));
     let line = format!(
         "state init -e {environment} --writer-role {} --confirm-project {1} --confirm-env {environment} \
@@ -125,13 +123,13 @@ fn in_environment(environment: &str, allowed: bool) -> Yard {
 /// SAF-007, SAF-068, CRM-082, CRM-083: `safety.allow_destructive: true` stands in for `--force`, and for nothing else.
 #[test]
 fn an_environment_that_allows_destruction_still_needs_review_and_confirmation() {
-    let yard = in_environment("strict", false);
+    let yard = in_environment("strict", "allow_destructive: false");
     let line = "apply -e strict --plan plan.json --confirm-env strict";
     assert_eq!(code(&yard.run(&format!("{line} -o json")).exits(1)), "E503_ENVIRONMENT_ERROR");
     yard.run(&format!("{line} --force -o json")).exits(0);
     drop(yard);
 
-    let yard = in_environment("open", true);
+    let yard = in_environment("open", "allow_destructive: true");
     let mark = yard.order.mark("open");
     for (line, expected) in [
         ("apply -e open --plan plan.json", "E503_ENVIRONMENT_ERROR"),
@@ -152,4 +150,19 @@ fn an_environment_that_allows_destruction_still_needs_review_and_confirmation() 
     assert_eq!(code(&yard.run(line).exits(1)), "E409_PLAN_STALE");
     yard.worker.put(&gone, &recorded);
     assert_eq!(yard.run(line).exits(0).json()["data"]["deleted"], json!([format!("connector:{gone}")]));
+}
+
+/// SAF-069: no flag and no other policy lifts it.
+#[test]
+fn an_environment_that_forbids_deletions_keeps_its_connector() {
+    let yard = in_environment("keeping", "allow_destructive: true, forbid_deletion: true");
+    let mark = yard.order.mark("keeping");
+    let plan = yard.run("plan -e keeping -o json").exits(0).json()["data"].clone();
+    assert_eq!(plan["safety_blockers"][0]["code"], "deletion_forbidden", "{plan}");
+    assert_eq!((&plan["deletes"], &plan["is_apply_blocked"]), (&json!(1), &json!(true)), "{plan}");
+    let run = yard.run("apply -e keeping --plan plan.json --confirm-env keeping --force -o json").exits(1);
+    assert_eq!(code(&run), "E417_SAFETY_BLOCKED", "{}", run.stdout);
+    assert!(run.stdout.contains("forbids every deletion"), "{}", run.stdout);
+    assert!(!yard.since(mark).iter().any(|what| what.starts_with("DELETE")), "{:?}", yard.since(mark));
+    assert!(yard.worker.config(&yard.name("gone")).is_some());
 }
