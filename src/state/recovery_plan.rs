@@ -15,7 +15,7 @@ use super::model::{BackendKind, OwnershipState, StateAddress, StoreIdentity};
 use super::plan_file;
 use super::recovery::Proof;
 use super::scalar::{Timestamp, uuid_text};
-use super::sealed::Seal;
+use super::sealed::{Seal, unread};
 use super::store::Snapshot;
 use crate::codes::redact::is_credential_like;
 use crate::codes::{Code, Diagnostic, Location};
@@ -28,8 +28,14 @@ pub const KIND: &str = "streamt.recovery-plan";
 pub const FORMAT: u8 = 3;
 /// What is read.
 pub const FORMATS: [u64; 3] = [1, 2, 3];
-const SEAL: Seal =
-    Seal { kind: KIND, what: "recovery plan", formats: &FORMATS, key: "evidence_checksum", name: "evidence checksum" };
+const SEAL: Seal = Seal {
+    kind: KIND,
+    what: "recovery plan",
+    formats: &FORMATS,
+    key: "evidence_checksum",
+    name: "evidence checksum",
+    other_format: unread,
+};
 const AGAIN: &str = "make another recovery plan at a new path and review that; never edit one";
 
 /// Which project the targets were judged by. Absent for an abandoned operation.

@@ -18,6 +18,13 @@ pub struct Seal {
     pub key: &'static str,
     /// The checksum in words, after "its".
     pub name: &'static str,
+    /// What is said of a file of another format.
+    pub other_format: fn(u64) -> String,
+}
+
+/// What is said of another format that has no story of its own.
+pub fn unread(format: u64) -> String {
+    format!("its format {format} is not one that this version reads")
 }
 
 impl Seal {
@@ -42,7 +49,7 @@ impl Seal {
         }
         match document.get("format_version").and_then(Value::as_u64) {
             Some(format) if self.formats.contains(&format) => {}
-            Some(other) => return Err(format!("its format {other} is not one that this version reads")),
+            Some(other) => return Err((self.other_format)(other)),
             None => return Err("its format is missing".to_owned()),
         }
         let checksum = document.shift_remove(self.key);

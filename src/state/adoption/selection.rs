@@ -14,12 +14,18 @@ use crate::compiler::canonical::Checksum;
 use crate::state::control::MAX_GROUP;
 use crate::state::model::ResourceId;
 use crate::state::plan_file::{self, StateReference};
-use crate::state::sealed::Seal;
+use crate::state::sealed::{Seal, unread};
 
 pub const KIND: &str = "streamt.adoption-selection";
 pub const FORMAT: u64 = 1;
-const SEAL: Seal =
-    Seal { kind: KIND, what: "adoption selection", formats: &[FORMAT], key: "checksum", name: "checksum" };
+const SEAL: Seal = Seal {
+    kind: KIND,
+    what: "adoption selection",
+    formats: &[FORMAT],
+    key: "checksum",
+    name: "checksum",
+    other_format: unread,
+};
 /// Resources that one operation claims.
 pub const MAX_RESOURCES: usize = MAX_GROUP;
 const AGAIN: &str = "save the selection again at a new path and review that; never edit one";

@@ -10,18 +10,18 @@ use crate::codes::redact::{redact_keys, redact_value};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::artifact::Kind;
 use crate::compiler::canonical::Checksum;
-use crate::compiler::strict_json;
 use crate::planner::Plan;
 use crate::planner::model::{Action, Verb};
 use crate::planner::payload::PlanPayload;
 use crate::state::model::{BackendKind, StateAddress, StoreIdentity};
 use crate::state::scalar::{Timestamp, uuid_text};
+use crate::state::sealed::Seal;
 use crate::state::store::StateObservation;
-
-use super::MAX_BYTES;
 
 pub(super) const KIND: &str = "streamt.reviewed-plan";
 const FORMAT: u64 = 5;
+const SEAL: Seal =
+    Seal { kind: KIND, what: "reviewed plan", formats: &[FORMAT], key: "checksum", name: "checksum", other_format };
 const AGAIN: &str = "make the plan again with this version of streamt; never edit a plan file";
 
 /// The state that a plan was made against.
@@ -143,21 +143,11 @@ impl ReviewedPlan {
 
     /// Strict: E408 for anything but a format 5 file whose checksum holds.
     pub fn parse(bytes: &[u8]) -> Result<Self, Diagnostic> {
-        let limit = usize::try_from(MAX_BYTES).unwrap_or(usize::MAX);
-        let value = strict_json::value(bytes, limit).map_err(|error| invalid(&format!("it is {error}")))?;
-        let Value::Object(mut document) = value else { return Err(invalid("it is no JSON object")) };
-        check_format(document.get("kind"), document.get("format_version"))?;
-        let checksum = document.shift_remove("checksum");
-        let checksum = checksum.as_ref().and_then(Value::as_str).and_then(Checksum::parse);
-        let checksum = checksum.ok_or_else(|| invalid("its checksum is missing or malformed"))?;
-        let document = Value::Object(document);
+        let (document, checksum) = SEAL.open(bytes).map_err(|why| invalid(&why))?;
         let mut covered = document.clone();
         redact_keys(&mut covered);
         if covered != document {
             return Err(invalid("it shows a value under a sensitive key"));
-        }
-        if Checksum::of(&covered).ok().as_ref() != Some(&checksum) {
-            return Err(invalid("its checksum does not match: it was changed after it was made"));
         }
         let malformed = || invalid("it is not of the form that streamt writes");
         let envelope: Envelope = serde_json::from_value(covered).map_err(|_| malformed())?;
@@ -246,14 +236,7 @@ impl ReviewedPlan {
 
     /// The bytes of the file: two-space indent, sorted keys, final newline.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        let mut document = self.envelope()?;
-        if let Value::Object(map) = &mut document {
-            map.insert("checksum".to_owned(), json!(self.checksum));
-        }
-        document.sort_all_objects();
-        let mut bytes = serde_json::to_vec_pretty(&document).map_err(|_| unsupported())?;
-        bytes.push(b'\n');
-        Ok(bytes)
+        SEAL.bytes(self.envelope()?, &self.checksum).ok_or_else(unsupported)
     }
 
     pub const fn format_version(&self) -> u64 {
@@ -313,16 +296,11 @@ fn evidence_fits(action: &Action, plan: &PlanPayload) -> bool {
     }
 }
 
-fn check_format(kind: Option<&Value>, format: Option<&Value>) -> Result<(), Diagnostic> {
-    if kind.and_then(Value::as_str) != Some(KIND) {
-        return Err(invalid("it is no reviewed plan"));
-    }
-    match format.and_then(Value::as_u64) {
-        Some(FORMAT) => Ok(()),
-        Some(old @ 1..=4) => Err(invalid(&format!("its format {old} is no longer accepted"))),
-        Some(6) => Err(invalid("its format 6 replaces a Kafka Streams job, which this version cannot do")),
-        Some(other) => Err(invalid(&format!("its format {other} is unknown to this version"))),
-        None => Err(invalid("its format is missing")),
+fn other_format(format: u64) -> String {
+    match format {
+        1..=4 => format!("its format {format} is no longer accepted"),
+        6 => "its format 6 replaces a Kafka Streams job, which this version cannot do".to_owned(),
+        other => format!("its format {other} is unknown to this version"),
     }
 }
 
