@@ -297,4 +297,6 @@ impl<'a> Resources<'a> {
 mod tests;
 
 #[cfg(test)]
+mod connector_tests;
+#[cfg(test)]
 mod loaded_tests;
