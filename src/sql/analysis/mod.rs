@@ -7,6 +7,7 @@ mod functions;
 mod relation;
 mod scope;
 mod select;
+mod table;
 #[cfg(test)]
 mod tests;
 
