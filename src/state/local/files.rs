@@ -139,9 +139,7 @@ impl StateDir {
         self.create(&temporary, bytes, ["replace.created", "replace.half", "replace.synced"]).map_err(not_written)?;
         rustix::fs::renameat(&self.fd, &*temporary, &self.fd, name).map_err(|_| WriteError::Unknown)?;
         failpoint::point("replace.renamed");
-        sync(self.fd.as_fd()).map_err(|_| WriteError::Unknown)?;
-        failpoint::point("replace.done");
-        Ok(())
+        keep(self.fd.as_fd(), "replace.done").map_err(|_| WriteError::Unknown)
     }
 
     /// Writes a file that counts only once something else points at it.
@@ -166,9 +164,7 @@ impl StateDir {
         file.write_all(first).map_err(|error| errno(&error))?;
         failpoint::point(half);
         file.write_all(rest).map_err(|error| errno(&error))?;
-        sync(file.as_fd())?;
-        failpoint::point(synced);
-        Ok(())
+        keep(file.as_fd(), synced)
     }
 
     /// Appends one line to a file that is still as `print` says: one write, one sync. A failed write is taken back.
@@ -189,9 +185,7 @@ impl StateDir {
             });
         }
         failpoint::point("append.written");
-        sync(file.as_fd()).map_err(|_| WriteError::Unknown)?;
-        failpoint::point("append.done");
-        Ok(())
+        keep(file.as_fd(), "append.done").map_err(|_| WriteError::Unknown)
     }
 
     /// Cuts a file to its first `length` bytes and makes the whole of it durable.
@@ -256,6 +250,13 @@ fn write_line(file: &File, line: &[u8]) -> Result<(), Errno> {
             Err(errno) => return Err(errno),
         }
     }
+    Ok(())
+}
+
+/// Syncs, and passes the moment that only a sync leads to: a write without one is missed by the tests that kill at each moment.
+fn keep(fd: std::os::fd::BorrowedFd<'_>, moment: &str) -> Result<(), Errno> {
+    sync(fd)?;
+    failpoint::point(moment);
     Ok(())
 }
 

@@ -35,23 +35,26 @@ impl Lock {
             if give_up.is_cancelled() {
                 return Err(StateError::new(StateErrorKind::Interrupted));
             }
-            let (file, print) = dir.open_lock(&name)?;
-            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => {
-                    let lock = Self { file, print, name: name.clone() };
-                    // The file may have been replaced between open and flock; then the next try opens the new one.
-                    if lock.stands(root) {
-                        return Ok(lock);
-                    }
-                }
-                Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-                Err(errno) => return Err(unavailable("lock", &label(&name), errno)),
+            if let Some(lock) = Self::try_on(root, dir.open_lock(&name)?, &name)? {
+                return Ok(lock);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(StateError::new(StateErrorKind::LockTimeout));
             }
             std::thread::sleep(POLL.min(left));
+        }
+    }
+
+    /// None while another process holds it, and when the file was replaced after it was opened: the next try opens the new one.
+    fn try_on(root: &Path, (file, print): (File, Print), name: &str) -> Result<Option<Self>, StateError> {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {
+                let lock = Self { file, print, name: name.to_owned() };
+                Ok(lock.stands(root).then_some(lock))
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+            Err(errno) => Err(unavailable("lock", &label(name), errno)),
         }
     }
 
@@ -64,5 +67,26 @@ impl Lock {
     /// True when the lock was given back.
     pub fn release(self) -> bool {
         rustix::fs::flock(&self.file, FlockOperation::Unlock).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SAF-027: whoever locks the old file would exclude nobody.
+    #[test]
+    fn a_file_that_was_replaced_before_it_was_locked_is_not_the_lock() {
+        const NAME: &str = ".prod.json.lock";
+        let project = tempfile::tempdir().unwrap();
+        let dir = StateDir::open(project.path(), true).unwrap().unwrap();
+        let opened = dir.open_lock(NAME).unwrap();
+        dir.remove(NAME).unwrap();
+        assert!(Lock::try_on(project.path(), opened, NAME).unwrap().is_none());
+        let opened = dir.open_lock(NAME).unwrap();
+        dir.remove(NAME).unwrap();
+        let new = dir.open_lock(NAME).unwrap();
+        assert!(Lock::try_on(project.path(), opened, NAME).unwrap().is_none());
+        assert!(Lock::try_on(project.path(), new, NAME).unwrap().is_some_and(|lock| lock.stands(project.path())));
     }
 }
