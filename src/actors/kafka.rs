@@ -170,3 +170,56 @@ impl Handler<UpdateTopic> for KafkaActor {
         Box::pin(provider::mutate(permits, lease, work, Err))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    //! Against an in-process stand-in that speaks the Kafka protocol and notes the order of what it is asked.
+
+    use std::time::Duration;
+
+    use krafka::testing::{ApiKey, FakeBroker};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::actors::lease::testing::{action, lease};
+    use crate::compiler::artifact::{OwnerType, Ownership};
+    use crate::project::model::OwnershipMode;
+    use crate::providers::Purpose;
+
+    fn topic(name: &str) -> TopicArtifact {
+        TopicArtifact {
+            name: name.to_owned(),
+            partitions: 1,
+            replication_factor: 1,
+            config: Default::default(),
+            ownership: Ownership {
+                mode: OwnershipMode::Managed,
+                project: "shop".to_owned(),
+                owner_type: OwnerType::Model,
+                name: name.to_owned(),
+            },
+        }
+    }
+
+    /// Each mutation ends with the wait for its leaders before the next one asks anything.
+    #[actix::test]
+    async fn one_mutation_is_in_flight_and_the_next_waits_for_its_end() {
+        let broker = FakeBroker::start().await.expect("a stand-in");
+        let actor = KafkaActor::new(KafkaRuntime::plain(broker.bootstrap_servers()), PathBuf::from("/")).start();
+        let (core, holder) = lease();
+        let create = |index: u32| {
+            let ctx = Ctx::new(Purpose::Apply, Duration::from_secs(20), CancellationToken::new());
+            let lease = action(&core, &holder, index, index);
+            actor.send(CreateTopics { lease, ctx, topics: Arc::from([topic(&format!("t{index}"))]) })
+        };
+        let (first, second) = tokio::join!(create(0), create(1));
+        for outcomes in [first, second] {
+            outcomes.expect("answered")[0].1.as_ref().expect("created");
+        }
+        let asked: Vec<ApiKey> = broker.requests().into_iter().map(|request| request.api_key).collect();
+        let creates: Vec<usize> = (0..asked.len()).filter(|at| asked[*at] == ApiKey::CreateTopics).collect();
+        let [first, second] = creates[..] else { panic!("{asked:?}") };
+        let between = asked[first..second].iter().filter(|key| **key == ApiKey::Metadata).count();
+        assert!(between >= 2, "the leaders of the first and the opening read of the second: {asked:?}");
+    }
+}

@@ -207,6 +207,48 @@ mod tests {
         assert_eq!(after.await, ProviderFailure::Aborted { uncertain: true });
     }
 
+    /// An actor whose one permit is never given back.
+    struct Stuck(Permits);
+
+    impl Actor for Stuck {
+        type Context = Context<Self>;
+
+        fn started(&mut self, context: &mut Self::Context) {
+            context.set_mailbox_capacity(4);
+        }
+    }
+
+    #[derive(actix::Message)]
+    #[rtype(result = "()")]
+    struct Ask;
+
+    impl actix::Handler<Ask> for Stuck {
+        type Result = ResponseFuture<()>;
+
+        fn handle(&mut self, _: Ask, context: &mut Self::Context) -> Self::Result {
+            self.0.hold_mailbox(self, context);
+            let permits = self.0.clone();
+            Box::pin(async move {
+                let _permit = permits.0.acquire().await;
+                std::future::pending().await
+            })
+        }
+    }
+
+    #[actix::test]
+    async fn the_mailbox_of_a_busy_provider_fills_and_its_senders_wait() {
+        let actor = Stuck(Permits::new(1)).start();
+        let mut taken = 0;
+        for _ in 0..50 {
+            if actor.try_send(Ask).is_ok() {
+                taken += 1;
+            }
+            tokio::task::yield_now().await;
+        }
+        assert!((1..20).contains(&taken), "{taken} of 50 were taken");
+        assert!(matches!(actor.try_send(Ask), Err(actix::dev::SendError::Full(_))));
+    }
+
     #[tokio::test]
     async fn a_cancelled_read_answers_at_once_and_gives_its_permit_back() {
         let permits = Permits::new(1);

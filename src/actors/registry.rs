@@ -225,7 +225,7 @@ impl Keyed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::project::model::BasicAuth;
+    use crate::project::model::{BasicAuth, SaslMechanism, SecurityProtocol};
     use crate::project::secret::Secret;
 
     fn registry(url: &str, password: Option<&str>) -> SchemaRegistryRuntime {
@@ -242,6 +242,48 @@ mod tests {
         assert_ne!(first, actors.schema_registry(&registry("http://127.0.0.1:1", Some("b")), root));
         assert_ne!(first, actors.schema_registry(&registry("http://127.0.0.1:1", None), root));
         assert_ne!(first, actors.schema_registry(&registry("http://127.0.0.1:2", Some("a")), root));
+    }
+
+    #[test]
+    fn whatever_is_part_of_a_login_makes_another_actor() {
+        type Change<T> = fn(&mut T);
+        let actors = Registry::new();
+        let root = Path::new("/project");
+        let kafka = KafkaRuntime::plain("localhost");
+        let changes: [Change<KafkaRuntime>; 14] = [
+            |runtime| runtime.bootstrap_servers = "elsewhere".into(),
+            |runtime| runtime.security_protocol = Some(SecurityProtocol::SaslSsl),
+            |runtime| runtime.sasl_mechanism = Some(SaslMechanism::Plain),
+            |runtime| runtime.sasl_username = Some("a".into()),
+            |runtime| runtime.sasl_password = Some(Secret::new("a")),
+            |runtime| runtime.sasl_oauth_token_url = Some("a".into()),
+            |runtime| runtime.sasl_oauth_client_id = Some("a".into()),
+            |runtime| runtime.sasl_oauth_client_secret = Some(Secret::new("a")),
+            |runtime| runtime.sasl_oauth_scope = Some("a".into()),
+            |runtime| runtime.aws_region = Some("a".into()),
+            |runtime| runtime.tls.ca_location = Some("a".into()),
+            |runtime| runtime.tls.certificate_location = Some("a".into()),
+            |runtime| runtime.tls.key_location = Some("a".into()),
+            |runtime| runtime.tls.key_password = Some(Secret::new("a")),
+        ];
+        let mut keys = vec![actors.kafka_key(&kafka, root)];
+        for change in changes {
+            let mut changed = kafka.clone();
+            change(&mut changed);
+            keys.push(actors.kafka_key(&changed, root));
+        }
+        let files = KafkaRuntime { tls: Tls { ca_location: Some("a".into()), ..Tls::default() }, ..kafka };
+        keys.push(actors.kafka_key(&files, Path::new("/another")));
+        let basic = registry("localhost", Some("a"));
+        keys.push(actors.schema_registry_key(&basic, root));
+        keys.push(actors.schema_registry_key(&registry("localhost", None), root));
+        let named = BasicAuth { username: Some("bob".into()), ..basic.auth.clone() };
+        keys.push(actors.schema_registry_key(&SchemaRegistryRuntime { auth: named, ..basic.clone() }, root));
+        let token = SchemaRegistryRuntime { token: Some(Secret::new("a")), ..registry("localhost", None) };
+        keys.push(actors.schema_registry_key(&token, root));
+        for (at, key) in keys.iter().enumerate() {
+            assert!(!keys[..at].contains(key), "{at}");
+        }
     }
 
     #[test]

@@ -62,3 +62,37 @@ impl Ctx {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A read that nobody answers.
+    async fn silent() -> Result<(), ProviderFailure> {
+        std::future::pending().await
+    }
+
+    fn ctx(budget: Duration) -> Ctx {
+        Ctx::new(Purpose::Plan, budget, CancellationToken::new())
+    }
+
+    #[tokio::test]
+    async fn a_read_ends_at_its_deadline_and_no_bound_of_its_own_moves_that() {
+        let begun = Instant::now();
+        let ctx = ctx(Duration::from_millis(50));
+        assert_eq!(ctx.within(Duration::from_secs(60)).read(silent()).await, Err(ProviderFailure::Timeout));
+        assert!(begun.elapsed() >= Duration::from_millis(50) && ctx.remaining().is_zero());
+        assert_eq!(ctx.at_most(Duration::from_secs(60)), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_read_ends_with_its_cancellation() {
+        let ctx = ctx(Duration::from_secs(20));
+        let cancels = async {
+            tokio::task::yield_now().await;
+            ctx.cancel.cancel();
+        };
+        let (outcome, ()) = tokio::join!(ctx.read(silent()), cancels);
+        assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: false }));
+    }
+}

@@ -333,6 +333,18 @@ mod tests {
     use crate::project::model::Tls;
     use crate::providers::Purpose;
 
+    /// SEC-004: what prints requests leaves such a header out.
+    #[test]
+    fn the_header_of_a_login_is_marked_as_sensitive() {
+        let fields = Fields { url: "url", username: "username", password: "password" };
+        let auth = BasicAuth { username: Some("u".into()), password: Some(Secret::new("p")) };
+        for login in [Login::Basic(&auth), Login::Bearer(&Secret::new("t"))] {
+            let header = authorization(login, fields).unwrap().unwrap();
+            assert!(header.is_sensitive());
+            assert_eq!(format!("{header:?}"), "Sensitive");
+        }
+    }
+
     /// A stand-in that sends its answer byte by byte, and for ever.
     #[tokio::test]
     async fn a_server_that_drips_is_asked_once_and_given_up_at_the_deadline_of_the_read() {

@@ -2,6 +2,7 @@
 //! service can be asked for.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,6 +29,7 @@ pub struct StandIn {
     requests: Arc<Mutex<Vec<String>>>,
     pub heads: Arc<Mutex<Vec<String>>>,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl StandIn {
@@ -36,14 +38,22 @@ impl StandIn {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (requests, heads, bodies) = (Arc::default(), Arc::default(), Arc::default());
+        let connections = Arc::new(AtomicUsize::new(0));
+        let accepted = Arc::clone(&connections);
         let script = Arc::new(Mutex::new(VecDeque::from(script)));
         let seen = Seen { requests: Arc::clone(&requests), heads: Arc::clone(&heads), bodies: Arc::clone(&bodies) };
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
+                accepted.fetch_add(1, Ordering::SeqCst);
                 tokio::spawn(serve(stream, Arc::clone(&script), seen.clone()));
             }
         });
-        Self { url, requests, heads, bodies }
+        Self { url, requests, heads, bodies, connections }
+    }
+
+    /// How many were opened so far.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 
     pub fn bodies(&self) -> Vec<Vec<u8>> {

@@ -25,6 +25,7 @@ mod interrupted;
 mod interruption;
 mod kafka;
 mod kafka_3;
+mod kafka_between;
 mod kafka_security;
 mod kafka_wire;
 mod load;

@@ -275,6 +275,16 @@ mod tests {
         }
     }
 
+    /// SEC-003: whatever a broker repeats of them is removed.
+    #[test]
+    fn every_secret_of_the_block_is_known_where_a_broker_speaks() {
+        let mut runtime = sasl(SaslMechanism::Plain);
+        runtime.tls.key_password = Some(Secret::new("sentinel-key"));
+        let known = secrets(&runtime);
+        let known: Vec<&str> = known.iter().map(Secret::expose).collect();
+        assert_eq!(known, ["sentinel-pw", "sentinel-secret", "sentinel-key"]);
+    }
+
     #[test]
     fn a_missing_ca_file_is_a_tls_failure() {
         let tls = Tls { ca_location: Some("no.pem".into()), ..Tls::default() };

@@ -384,3 +384,88 @@ async fn a_registry_that_is_not_there_is_unreachable() {
     let level = client.set_compatibility(&ctx(), &HandGuard::default(), "s", Compatibility::Full).await;
     assert_eq!(level, Err(ProviderFailure::Unreachable), "nothing was sent");
 }
+
+#[tokio::test]
+async fn an_answer_about_something_else_is_no_answer() {
+    let stand_in = StandIn::start(vec![ok(version_body("s", 4)), ok(version_body("other", 1))]).await;
+    let (client, ctx) = (stand_in.client(), ctx());
+    let outcome = client.version(&ctx, "s", 3).await;
+    assert_eq!(outcome, Err(ProviderFailure::Protocol { what: "the answer is about another version" }));
+    let outcome = client.version_holding(&ctx, &artifact("s", None)).await;
+    assert!(matches!(outcome, Err(ProviderFailure::Unreadable { .. })), "{outcome:?}");
+}
+
+/// The declared text alone does not make a schema the live one.
+#[tokio::test]
+async fn the_same_text_with_other_references_or_of_another_type_is_registered() {
+    let to = |version: u32| SchemaReference { name: "n".to_owned(), subject: "other".to_owned(), version };
+    let refers = |version: u32| json!([{"name": "n", "subject": "other", "version": version}]);
+    let text = r#"{"type":"string"}"#;
+    let body = |schema_type: &str, references: Value| json!({"subject": "s", "id": 7, "version": 1, "schema": text, "schemaType": schema_type, "references": references});
+    let declared = |schema_type, references| SchemaArtifact { schema_type, references, ..artifact("s", None) };
+    for (live, declared, sent) in [
+        (body("AVRO", refers(1)), declared(SchemaType::Avro, vec![to(1)]), false),
+        (body("AVRO", refers(1)), declared(SchemaType::Avro, vec![to(2)]), true),
+        (body("AVRO", refers(1)), declared(SchemaType::Avro, vec![]), true),
+        (body("AVRO", json!([])), declared(SchemaType::Json, vec![]), true),
+        (body("JSON", json!([])), declared(SchemaType::Json, vec![]), false),
+    ] {
+        let none = || Play::Json(404, json!({"error_code": 40408, "message": "no"}));
+        let looks = || vec![ok(live.clone()), ok(json!({"compatibilityLevel": "NONE"})), none()];
+        let register = vec![ok(json!({"id": 8})), ok(version_body("s", 2))];
+        let stand_in = StandIn::start([looks(), looks(), register].concat()).await;
+        let (client, ctx) = (stand_in.client(), ctx());
+        let current = client.observe(&ctx, "s").await.expect("observed");
+        let outcome = client.register(&ctx, &HandGuard::default(), &current, &declared, None, false).await;
+        assert_eq!(outcome.map(|registered| registered.version), Ok(if sent { 2 } else { 1 }), "{declared:?}");
+        assert_eq!(stand_in.requests().contains(&POST.to_owned()), sent, "{declared:?}");
+    }
+}
+
+/// The order in which somebody wrote its keys is no difference.
+#[test]
+fn a_schema_is_sent_in_its_canonical_form() {
+    let mut declared = artifact("s", None);
+    declared.schema = json!({"type": "record", "name": "R", "fields": []});
+    declared.references = vec![
+        SchemaReference { name: "b".to_owned(), subject: "b".to_owned(), version: 1 },
+        SchemaReference { name: "a".to_owned(), subject: "a".to_owned(), version: 2 },
+    ];
+    let body: Value = serde_json::from_slice(&wire::content(&declared).expect("a body")).expect("JSON");
+    assert_eq!(
+        body,
+        json!({
+            "schema": r#"{"fields":[],"name":"R","type":"record"}"#, "schemaType": "AVRO",
+            "references": [
+                {"name": "a", "subject": "a", "version": 2}, {"name": "b", "subject": "b", "version": 1}
+            ],
+        })
+    );
+}
+
+#[tokio::test]
+async fn every_mutation_has_a_connection_of_its_own_and_reads_share_one() {
+    let set = || ok(json!({"compatibility": "FULL"}));
+    let stand_in = StandIn::start(vec![absent(), absent(), set(), set()]).await;
+    let (client, ctx) = (stand_in.client(), ctx());
+    for _ in 0..2 {
+        client.next_version(&ctx, "s").await.expect("a number");
+    }
+    assert_eq!(stand_in.connections(), 1);
+    for _ in 0..2 {
+        client.set_compatibility(&ctx, &HandGuard::default(), "s", Compatibility::Full).await.expect("set");
+    }
+    assert_eq!(stand_in.connections(), 3);
+}
+
+/// SEC-003: whatever a registry repeats of them is removed.
+#[test]
+fn every_secret_of_the_block_is_known_where_a_registry_speaks() {
+    let auth = BasicAuth { username: Some("u".into()), password: Some(Secret::new("sentinel-pw")) };
+    let tls = Tls { key_password: Some(Secret::new("sentinel-key")), ..Tls::default() };
+    let runtime =
+        SchemaRegistryRuntime { url: "http://h".to_owned(), auth, token: Some(Secret::new("sentinel-token")), tls };
+    let client = RegistryClient::new(&runtime, Path::new("/")).expect("a client");
+    let known: Vec<&str> = client.secrets.iter().map(Secret::expose).collect();
+    assert_eq!(known, ["sentinel-pw", "sentinel-token", "sentinel-key"]);
+}

@@ -157,7 +157,7 @@ fn an_environment_that_allows_destruction_still_needs_review_and_confirmation() 
 fn an_environment_that_forbids_deletions_keeps_its_connector() {
     let yard = in_environment("keeping", "allow_destructive: true, forbid_deletion: true");
     let mark = yard.order.mark("keeping");
-    let plan = yard.run("plan -e keeping -o json").exits(0).json()["data"].clone();
+    let plan = yard.run("plan -e keeping --out again.json -o json").exits(0).json()["data"].clone();
     assert_eq!(plan["safety_blockers"][0]["code"], "deletion_forbidden", "{plan}");
     assert_eq!((&plan["deletes"], &plan["is_apply_blocked"]), (&json!(1), &json!(true)), "{plan}");
     let run = yard.run("apply -e keeping --plan plan.json --confirm-env keeping --force -o json").exits(1);

@@ -178,3 +178,35 @@ fn a_live_topic_that_is_not_the_planned_one_stops_the_update() {
     assert!(matches!(preimage(Some(&gone), &planned), Err(ProviderFailure::Conflict { .. })));
     assert!(matches!(preimage(None, &planned), Err(ProviderFailure::Conflict { .. })));
 }
+
+#[tokio::test]
+async fn an_update_that_was_told_to_stop_sends_nothing() {
+    let broker = FakeBroker::start().await.expect("a stand-in");
+    let kafka = client(&broker).await;
+    let ctx = context();
+    ctx.cancel.cancel();
+    let sent = async { panic!("must not be sent") };
+    let outcome = kafka.mutate(&ctx, &HandGuard::default(), "configs", "t", sent).await;
+    assert_eq!(outcome, Err(ProviderFailure::Aborted { uncertain: false }));
+}
+
+#[tokio::test]
+async fn a_validation_that_the_broker_could_not_make_is_no_permission() {
+    for code in [ErrorCode::RequestTimedOut, ErrorCode::UnknownServerError] {
+        let broker = FakeBroker::start().await.expect("a stand-in");
+        broker.on(ApiKey::CreateTopics, move |_| Control::Error(code));
+        let kafka = client(&broker).await;
+        let outcome = kafka.validate_topics(&context(), &[artifact("a")], &[]).await;
+        assert!(matches!(outcome, Err(ProviderFailure::Timeout | ProviderFailure::Protocol { .. })), "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_broker_without_topic_ids_gives_none() {
+    let broker = FakeBroker::start().await.expect("a stand-in");
+    assert!(broker.create_topic("a", 1));
+    broker.with_state(|state| state.topics.get_mut("a").expect("the topic").topic_id = [0; 16]);
+    let kafka = client(&broker).await;
+    let outcome = kafka.topic_ids(&context(), &["a".to_owned()]).await;
+    assert_eq!(outcome, Err(ProviderFailure::Unsupported { what: "topic ids" }));
+}
