@@ -1,7 +1,7 @@
 //! What any store must do, whatever keeps its bytes. A store's tests call [`all`] with a maker of fresh, empty addresses.
 
 mod recovery;
-mod runner;
+pub mod runner;
 
 use std::time::{Duration, Instant};
 

@@ -253,6 +253,22 @@ fn neither_credential_ever_stands_in_for_the_other() {
                 let run = estate.run_with(&[(variable, value)], line).exits(1);
                 assert_eq!(run.errors()[0].0, UNAVAILABLE, "{line}: {}", run.stdout);
                 assert!(!run.stdout.contains("poison"), "{}", run.stdout);
+                let blank = format!("the variable '{variable}' is not set");
+                assert_eq!(run.stdout.contains(&blank), value == " ", "{line}: {}", run.stdout);
+            }
+        }
+        // Without a writer's connection nobody looks at the owner's: what is missing is said, and nothing is contacted.
+        let path = estate.workspace.path("stream_project.yml");
+        let yaml = std::fs::read_to_string(&path).unwrap();
+        for (writer, why) in [
+            ("writer_dsn_env: NOBODYS_DSN, ", "the variable 'NOBODYS_DSN' is not set"),
+            ("", "'postgres.writer_dsn_env' is not configured"),
+        ] {
+            std::fs::write(&path, yaml.replace("writer_dsn_env: WRITER_DSN, ", writer)).unwrap();
+            for line in ["plan -o json", "apply -o json"] {
+                let run = estate.workspace.run(line).exits(1);
+                assert_eq!(run.errors()[0].0, UNAVAILABLE, "{line}: {}", run.stdout);
+                assert!(run.stdout.contains(why), "{line}: {}", run.stdout);
             }
         }
     }

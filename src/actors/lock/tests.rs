@@ -322,3 +322,16 @@ async fn a_session_that_ends_closes_the_lease_before_anybody_is_told() {
     let told = receiver.recv_timeout(Duration::from_secs(1)).expect("told");
     assert_eq!(told.reason, Lost::SessionEnded);
 }
+
+/// I1: a heartbeat that finds the lock gone closes the lease itself; it needs no actor that still hears it.
+#[actix::test]
+async fn a_heartbeat_that_finds_the_lock_gone_closes_the_lease_before_anybody_is_told() {
+    let site = Site::new();
+    let operation = Backend::acquire(&site.store(), &site.address, Duration::from_secs(1), &CancellationToken::new());
+    let hold = Shared::new(operation.expect("the lock"));
+    let actor = site.actor().downgrade();
+    let core = LeaseCore::open(1, ProofAt::now());
+    std::fs::rename(site.lock_file(), site.directory.path().join("elsewhere")).expect("moved");
+    tokio::time::timeout(Duration::from_secs(10), beat(Arc::clone(&core), hold, actor)).await.expect("it ends");
+    assert_eq!((core.is_open(), core.reason()), (false, Some(Lost::ProofFailed)));
+}

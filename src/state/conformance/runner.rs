@@ -74,6 +74,16 @@ fn behind<O: StateOperation>(operation: &mut O, count: usize) -> (Snapshot, Vec<
     (rest.into_iter().fold(begun, record), left)
 }
 
+/// A replacement from its intent to its end; the id of its operation.
+pub fn replaced<B: StateBackend>(backend: &B, address: &StateAddress) -> Uuid {
+    let mut operation = acquire(backend, address);
+    let (snapshot, _) = behind(&mut operation, 5);
+    let operation_id = snapshot.control.control.operation_id().unwrap();
+    operation.commit(snapshot, Some(state(2, 75)), at(4)).unwrap();
+    operation.release().unwrap();
+    operation_id
+}
+
 fn stop<O: StateOperation>(operation: &mut O, snapshot: Snapshot) -> Snapshot {
     let operation_id = snapshot.control.control.operation_id().unwrap();
     operation.mark_recovery_required(snapshot, RecoveryRecord { operation_id, ..interruption() }).unwrap()

@@ -256,3 +256,17 @@ fn history_and_control_agree_on_every_resumption() {
     std::fs::write(super::file(&project, "prod.control.jsonl"), file(events(true, 1))).unwrap();
     assert!(store.read_snapshot(&address()).is_err(), "resumed, and nothing says who allowed it");
 }
+
+/// A receipt ends the control that it holds and no other.
+#[test]
+fn a_receipt_of_another_control_than_the_pending_one_is_refused() {
+    let (project, store) = stopped();
+    killed_at("runner.completed", 1, Script::Replace, &project).unwrap();
+    let control = super::file(&project, "prod.control.jsonl");
+    let whole = std::fs::read_to_string(&control).unwrap();
+    let cut = whole.trim_end().rfind('\n').unwrap() + 1;
+    std::fs::write(&control, &whole[..cut]).unwrap();
+    assert_eq!(store.read_snapshot(&address()).unwrap_err().code(), crate::codes::Code::E411StateInvalid);
+    std::fs::write(&control, &whole).unwrap();
+    assert_eq!(*store.read_snapshot(&address()).unwrap().state.state, state(2, 75));
+}

@@ -10,7 +10,7 @@ use support::{Server, each};
 use super::super::conformance;
 use super::history::EventRow;
 use crate::state::control::{Control, Event};
-use crate::state::store::StateBackend;
+use crate::state::store::{StateBackend, StateOperation};
 use crate::state::testing::{intent, topic_creates};
 
 /// PGS-001 SAF-021
@@ -39,6 +39,24 @@ fn an_operation_of_an_older_version_is_ended_in_it() {
             ));
             conformance::an_operation_of_an_older_version_ends_in_it(&server.store(), &address, version);
         }
+    });
+}
+
+/// A receipt is what the events and the history of ownership say together; one that they do not agree on is none.
+#[test]
+fn a_receipt_needs_the_row_of_its_change_of_ownership() {
+    each(|server| {
+        let address = server.address("receipt");
+        let operation_id = conformance::runner::replaced(&server.store(), &address);
+        let mut operation = server.acquire(&address);
+        assert!(operation.completion(operation_id).unwrap().is_some());
+        server.sql(&format!(
+            "UPDATE {}.state_history SET state_checksum = 'sha256:' || repeat('0', 64) WHERE operation_id = '{operation_id}'",
+            server.schema
+        ));
+        let error = operation.completion(operation_id).unwrap_err();
+        assert_eq!(error.code(), crate::codes::Code::E411StateInvalid, "{error}");
+        operation.release().unwrap();
     });
 }
 
