@@ -32,6 +32,19 @@ pub fn owner(name: &str) -> Ownership {
     }
 }
 
+pub fn job(name: &str) -> FlinkJobArtifact {
+    FlinkJobArtifact {
+        name: name.to_owned(),
+        sql: "INSERT INTO x SELECT 1".to_owned(),
+        cluster: None,
+        parallelism: None,
+        checkpoint_interval_ms: None,
+        state_backend: None,
+        state_ttl_ms: None,
+        ownership: owner(name),
+    }
+}
+
 fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }

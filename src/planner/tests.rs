@@ -16,7 +16,7 @@ use super::observation::{
 use super::risk::{Assessment, ChangeRisk};
 use super::{Selection, needed, refuse_undeployable};
 use crate::codes::Code;
-use crate::compiler::artifact::{FlinkJobArtifact, GatewayRuleArtifact};
+use crate::compiler::artifact::GatewayRuleArtifact;
 use crate::project::model::{Compatibility, OwnershipMode};
 
 fn verbs(plan: &Plan) -> Vec<(String, Option<Verb>)> {
@@ -485,21 +485,6 @@ fn an_owner_outside_the_graph_leaves_the_impact_unverified() {
     );
 }
 
-fn job(name: &str, mode: OwnershipMode) -> FlinkJobArtifact {
-    let mut ownership = owner(name);
-    ownership.mode = mode;
-    FlinkJobArtifact {
-        name: name.to_owned(),
-        sql: "INSERT INTO x SELECT 1".to_owned(),
-        cluster: None,
-        parallelism: None,
-        checkpoint_interval_ms: None,
-        state_backend: None,
-        state_ttl_ms: None,
-        ownership,
-    }
-}
-
 #[test]
 fn kinds_without_a_deployer_are_refused_by_one_error_that_names_them() {
     let mut world = World::new().with_topic(topic("a.v1", 1, &[]), None);
@@ -518,14 +503,16 @@ fn kinds_without_a_deployer_are_refused_by_one_error_that_names_them() {
     // What lies outside a selection is not deployed, so it is not refused.
     world.selection = Some(Selection { models: ["a".to_owned()].into(), sources: Default::default() });
     assert_eq!(world.plan().creates(), 1);
-    let external = World::new().with_job(job("j", OwnershipMode::External), None);
+    let mut external = job("j");
+    external.ownership.mode = OwnershipMode::External;
+    let external = World::new().with_job(external, None);
     assert_eq!(external.plan().requirements[0].reason, RequirementReason::External);
 }
 
 /// SAF-033, SAF-034: an absent job is submitted, and one that runs what is recorded is left alone.
 #[test]
 fn a_job_is_submitted_when_it_is_absent_and_left_alone_while_it_runs() {
-    let world = World::new().with_job(job("j", OwnershipMode::Managed), None);
+    let world = World::new().with_job(job("j"), None);
     let plan = world.plan();
     let action = |plan: &Plan| plan.actions.iter().map(|action| action.action).collect::<Vec<_>>();
     assert_eq!(action(&plan), [Verb::Submit]);
@@ -533,18 +520,18 @@ fn a_job_is_submitted_when_it_is_absent_and_left_alone_while_it_runs() {
     assert_eq!(plan.risks[0].assessment, Assessment::Safe);
     assert_eq!(world.plan_offline().risks[0].assessment, Assessment::Unknown);
     for state in [JobState::Running, JobState::Created, JobState::Initializing] {
-        let world = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).owned();
+        let world = World::new().with_job(job("j"), Some(state)).owned();
         assert!(!world.plan().has_changes(), "{state}");
     }
     // Gone without a declaration to change it: submitted again, as drift.
-    let gone = World::new().with_job(job("j", OwnershipMode::Managed), None).owned().plan();
+    let gone = World::new().with_job(job("j"), None).owned().plan();
     assert_eq!((action(&gone), gone.changes[0].cause()), (vec![Verb::Submit], Some(Cause::Drift)));
 }
 
 /// SAF-043, SAF-065, SAF-070, LIM-006
 #[test]
 fn a_running_job_whose_declaration_changed_is_blocked_and_leaves_no_action() {
-    let mut world = World::new().with_job(job("j", OwnershipMode::Managed), Some(JobState::Running)).owned();
+    let mut world = World::new().with_job(job("j"), Some(JobState::Running)).owned();
     world.artifacts.flink_jobs[0].sql = "INSERT INTO x SELECT 2".to_owned();
     let plan = world.plan();
     assert_eq!(plan.changes[0].verb, Some(Verb::Update));
@@ -565,7 +552,7 @@ fn a_running_job_whose_declaration_changed_is_blocked_and_leaves_no_action() {
 fn a_job_that_does_not_run_is_never_submitted_again_without_evidence() {
     for state in JobState::ALL.into_iter().filter(|state| !state.runs()) {
         for changed in [false, true] {
-            let mut world = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).owned();
+            let mut world = World::new().with_job(job("j"), Some(state)).owned();
             if changed {
                 world.artifacts.flink_jobs[0].sql = "INSERT INTO x SELECT 2".to_owned();
             }
@@ -582,7 +569,7 @@ fn a_job_that_does_not_run_is_never_submitted_again_without_evidence() {
 #[test]
 fn a_live_job_without_a_record_is_not_taken_over() {
     for state in JobState::ALL {
-        let plan = World::new().with_job(job("j", OwnershipMode::Managed), Some(state)).plan();
+        let plan = World::new().with_job(job("j"), Some(state)).plan();
         assert_eq!(plan.requirements[0].reason, RequirementReason::RequiresAdoption, "{state}");
         assert!(plan.blockers.is_empty() && plan.actions.is_empty(), "a neutralised change raises no blocker");
     }
@@ -591,10 +578,8 @@ fn a_live_job_without_a_record_is_not_taken_over() {
 /// SAF-045: topics before jobs, jobs of models before those of tests.
 #[test]
 fn jobs_come_after_topics_and_those_of_tests_last() {
-    let mut world = World::new()
-        .with_topic(topic("z.v1", 1, &[]), None)
-        .with_job(job("m", OwnershipMode::Managed), None)
-        .with_job(job("a", OwnershipMode::Managed), None);
+    let mut world =
+        World::new().with_topic(topic("z.v1", 1, &[]), None).with_job(job("m"), None).with_job(job("a"), None);
     let test = world.artifacts.flink_jobs.remove(1);
     world.artifacts.test_jobs.push(test);
     let names: Vec<String> = world.plan().changes.into_iter().map(|change| change.name).collect();

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::planner::fixtures::{ENVIRONMENT, PROJECT, World, id, live_schema, live_topic, schema, topic};
+use crate::planner::fixtures::{ENVIRONMENT, PROJECT, World, id, job, live_schema, live_topic, schema, topic};
 use crate::planner::flink::JobState;
 use crate::project::model::Compatibility;
 use crate::state::control::OperationKind;
@@ -176,19 +176,6 @@ fn a_level_set_for_the_first_time_is_not_ambiguous() {
     assert_eq!(verdict(&world(live.clone()), Verb::Update, Kind::Schema, "a"), Ok(AcceptedAs::Prior));
     (live.compatibility, live.own_compatibility) = (Some(Compatibility::Full), Some(Compatibility::Full));
     assert_eq!(verdict(&world(live), Verb::Update, Kind::Schema, "a"), Ok(AcceptedAs::Candidate));
-}
-
-fn job(name: &str) -> FlinkJobArtifact {
-    FlinkJobArtifact {
-        name: name.to_owned(),
-        sql: "INSERT INTO x SELECT 1".to_owned(),
-        cluster: None,
-        parallelism: None,
-        checkpoint_interval_ms: None,
-        state_backend: None,
-        state_ttl_ms: None,
-        ownership: crate::planner::fixtures::owner(name),
-    }
 }
 
 /// REC-054, REC-055, LIM-026: only absence says something about a job.

@@ -37,6 +37,21 @@ pub enum Call {
     DeleteConnector(Box<ManagedConnectorObservation>),
 }
 
+impl Call {
+    fn created_topic(&self) -> Option<&TopicArtifact> {
+        match self {
+            Self::CreateTopic(topic) => Some(topic),
+            Self::UpdateTopic(_)
+            | Self::Register(_)
+            | Self::SetLevel { .. }
+            | Self::SubmitJob(_)
+            | Self::CreateConnector(_)
+            | Self::UpdateConnector(_)
+            | Self::DeleteConnector(_) => None,
+        }
+    }
+}
+
 /// A job, the alias of its cluster, and the time that its submission may take.
 #[derive(Clone, Debug)]
 pub struct JobCall {
@@ -171,19 +186,7 @@ impl Schedule {
 
     /// The topics of a block of creates.
     pub fn creates(block: &[Work]) -> Option<Arc<[TopicArtifact]>> {
-        block
-            .iter()
-            .map(|work| match &work.call {
-                Call::CreateTopic(topic) => Some(topic.clone()),
-                Call::UpdateTopic(_)
-                | Call::Register(_)
-                | Call::SetLevel { .. }
-                | Call::SubmitJob(_)
-                | Call::CreateConnector(_)
-                | Call::UpdateConnector(_)
-                | Call::DeleteConnector(_) => None,
-            })
-            .collect()
+        block.iter().map(|work| work.call.created_topic().cloned()).collect()
     }
 
     /// What the broker can be asked beforehand.
@@ -236,16 +239,7 @@ fn blocks(works: &[Work]) -> Vec<Range<usize>> {
     let mut blocks: Vec<Range<usize>> = Vec::new();
     let mut filling: Option<CreateRequest> = None;
     for (index, work) in works.iter().enumerate() {
-        let topic = match &work.call {
-            Call::CreateTopic(topic) => Some(topic),
-            Call::UpdateTopic(_)
-            | Call::Register(_)
-            | Call::SetLevel { .. }
-            | Call::SubmitJob(_)
-            | Call::CreateConnector(_)
-            | Call::UpdateConnector(_)
-            | Call::DeleteConnector(_) => None,
-        };
+        let topic = work.call.created_topic();
         let joins = topic.zip(filling.as_mut()).is_some_and(|(topic, request)| request.takes(topic));
         match blocks.last_mut() {
             Some(last) if joins => last.end = index + 1,

@@ -81,17 +81,12 @@ impl FlinkClient {
         }
         match self.attempt(ctx, guard, &statements, name, id).await? {
             Attempt::NotSent(failure) => Err(failure),
-            Attempt::Accepted => match self.evidence(ctx, id).await {
-                Some(Some(found)) => self.submitted(ctx, name, id, found).await,
-                Some(None) => self.settle(ctx, guard, &statements, name, id).await,
-                None => Err(uncertain(name)),
-            },
             Attempt::Refused(text) => match self.late_evidence(ctx, id).await {
                 Some(Some(found)) => self.submitted(ctx, name, id, found).await,
                 Some(None) => Err(ProviderFailure::SqlRefused { text }),
                 None => Err(uncertain(name)),
             },
-            Attempt::Unanswered => match self.evidence(ctx, id).await {
+            Attempt::Accepted | Attempt::Unanswered => match self.evidence(ctx, id).await {
                 Some(Some(found)) => self.submitted(ctx, name, id, found).await,
                 Some(None) => self.settle(ctx, guard, &statements, name, id).await,
                 None => Err(uncertain(name)),
