@@ -1,10 +1,13 @@
 //! What the live tests share.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use serde_json::Value;
 use streamt::compiler::artifact::{OwnerType, Ownership, TopicArtifact};
 use streamt::project::model::{KafkaRuntime, OwnershipMode};
 use streamt::providers::{Ctx, KafkaClient, Lost, MutationGuard, Purpose};
@@ -123,4 +126,24 @@ pub fn example(name: &str, workspace: &Workspace, words: &[(&str, &str)]) {
             workspace.write(path.strip_prefix(&root).expect("below").to_str().expect("a path"), &text);
         }
     }
+}
+
+/// One request to the registry, as an administrator sends it.
+pub fn registry(method: &str, path: &str, body: Option<&str>) -> Value {
+    let url = variable("STREAMT_TEST_REGISTRY");
+    let (host, base) = url.strip_prefix("http://").expect("plain http").split_once('/').expect("a path");
+    let body = body.unwrap_or_default();
+    let mut stream = TcpStream::connect(host).expect("connected");
+    write!(
+        stream,
+        "{method} /{base}/{path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    let accepted = head.split(' ').nth(1).expect("a status").starts_with('2');
+    assert!(accepted || method == "GET", "{method} {path}: {answer}");
+    serde_json::from_str(body).unwrap_or(Value::Null)
 }

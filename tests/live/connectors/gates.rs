@@ -4,8 +4,9 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use super::records;
 use super::yard::{State, Yard};
-use crate::losses::site::{code, on_each_major, sql, text};
+use crate::losses::site::{code, on_each_major, text};
 use crate::support::variable;
 
 /// Runs, and shows that no worker was asked.
@@ -206,32 +207,11 @@ fn a_record_that_grants_no_authority_is_refused_before_the_worker_is_asked() {
     yard.plan_removal(&["kept"], &["gone"]).exits(0);
     let gone = yard.name("gone");
     let id = format!("streamt://{}/default/connector/{gone}", yard.project);
-    let row = yard.sql("SELECT state_serial, state_json FROM {schema}.current_state").remove(0);
-    let recorded: Value = serde_json::from_str(&row[1]).unwrap();
+    let recorded = records::read(&yard);
     let with = |change: &dyn Fn(&mut Value)| {
         let mut state = recorded.clone();
         change(&mut state);
-        let canonical =
-            |value: &Value| String::from_utf8(streamt::compiler::canonical::to_canonical(value).unwrap()).unwrap();
-        let text = canonical(&state);
-        // The one apply so far led from nothing to all of it.
-        let change = canonical(&json!({"removed": [], "set": state["resources"]}));
-        let checksum = streamt::compiler::canonical::Checksum::of(&state).unwrap();
-        let before = yard.sql("SELECT state_checksum FROM {schema}.current_state").remove(0).remove(0);
-        // As an administrator, past every rule of the writer.
-        sql(
-            &admin,
-            &format!(
-                "ALTER TABLE {0}.current_state DISABLE TRIGGER ALL; ALTER TABLE {0}.state_history DISABLE TRIGGER ALL; \
-                 UPDATE {0}.current_state SET state_json = '{text}', state_checksum = '{1}'; \
-                 UPDATE {0}.state_history SET state_checksum = '{1}', change_json = '{change}' WHERE state_serial = {2}; \
-                 UPDATE {0}.operation_history SET event_json = replace(event_json, '{before}', '{1}') WHERE event_kind = 'succeeded'; \
-                 ALTER TABLE {0}.current_state ENABLE TRIGGER ALL; ALTER TABLE {0}.state_history ENABLE TRIGGER ALL",
-                schema(&yard),
-                checksum.as_str(),
-                row[0]
-            ),
-        );
+        records::replace(&yard, &state);
     };
     let plan = "plan --out next.json";
     let spoilt: [&dyn Fn(&mut Value); 4] = [
@@ -251,8 +231,4 @@ fn a_record_that_grants_no_authority_is_refused_before_the_worker_is_asked() {
     with(&|_| {});
     yard.run("plan --out next.json -o json").exits(0);
     assert_eq!(text(&yard.status()["operation_status"]["status"]), "clear");
-}
-
-fn schema(yard: &Yard) -> String {
-    yard.sql("SELECT '{schema}'").remove(0).remove(0)
 }

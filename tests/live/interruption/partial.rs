@@ -1,7 +1,5 @@
 //! Changes that take two requests, and requests that are still on their way when their sender is gone.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -12,8 +10,8 @@ use streamt::providers::kafka::{ConfigRead, TopicUpdate};
 
 use super::resolve::{new_file, plan_line, recover_line, resolve};
 use super::world::{MODELS, Moment, STORES, World};
-use crate::estate::{Proxy, service, with_kafka};
-use crate::support::{Open, eventually, ownership};
+use crate::estate::{Proxy, with_kafka};
+use crate::support::{Open, eventually, ownership, registry};
 
 /// E409 with one target in a third state; its differences.
 #[track_caller]
@@ -24,26 +22,6 @@ fn third_state(world: &World) -> Value {
     assert_eq!((&target["reason"], &target["accepted_as"]), (&json!("third_state"), &Value::Null), "{target}");
     assert_eq!(world.operation()["status"], "in_progress");
     target["differences"].clone()
-}
-
-/// One request to the registry, as an administrator sends it.
-fn registry(method: &str, path: &str, body: Option<&str>) -> Value {
-    let service = service("STREAMT_TEST_REGISTRY");
-    let (host, base) = service.strip_prefix("http://").expect("plain http").split_once('/').expect("a path");
-    let body = body.unwrap_or_default();
-    let mut stream = TcpStream::connect(host).expect("connected");
-    write!(
-        stream,
-        "{method} /{base}/{path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    let accepted = head.split(' ').nth(1).expect("a status").starts_with('2');
-    assert!(accepted || method == "GET", "{method} {path}: {answer}");
-    serde_json::from_str(body).unwrap_or(Value::Null)
 }
 
 /// REC-009, REC-014, REC-044, REC-067: killed between the two requests of a topic's update.
