@@ -6,7 +6,7 @@ use actix::{Actor, Context, Handler, Message, ResponseFuture};
 
 use super::provider::Desk;
 use crate::messages::connect::{
-    CreateConnector, DeleteManaged, ListConnectors, ObserveManaged, Probe, StatusOf, UpdateConnector, ValidateConfig,
+    CreateConnector, DeleteManaged, ListConnectors, ObserveManaged, Probe, StatusOf, UpdateConnector, ValidateConfigs,
     ValueTypes,
 };
 use crate::project::model::ConnectRuntime;
@@ -63,12 +63,12 @@ impl Handler<StatusOf> for ConnectActor {
     }
 }
 
-impl Handler<ValidateConfig> for ConnectActor {
-    type Result = Reply<ValidateConfig>;
+impl Handler<ValidateConfigs> for ConnectActor {
+    type Result = Reply<ValidateConfigs>;
 
-    fn handle(&mut self, message: ValidateConfig, context: &mut Self::Context) -> Self::Result {
-        let ValidateConfig { ctx, artifact } = message;
-        self.desk.read(self, context, ctx, async move |client, ctx| client.validate(ctx, &artifact).await)
+    fn handle(&mut self, message: ValidateConfigs, context: &mut Self::Context) -> Self::Result {
+        let ValidateConfigs { ctx, artifacts } = message;
+        self.desk.read(self, context, ctx, async move |client, ctx| client.validate(ctx, &artifacts).await)
     }
 }
 

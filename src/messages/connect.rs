@@ -33,12 +33,12 @@ pub struct StatusOf {
     pub name: ConnectorName,
 }
 
-/// What the worker thinks of a configuration.
+/// What the worker thinks of each configuration.
 #[derive(Message)]
-#[rtype(result = "Result<ConfigVerdict, ProviderFailure>")]
-pub struct ValidateConfig {
+#[rtype(result = "Result<Vec<ConfigVerdict>, ProviderFailure>")]
+pub struct ValidateConfigs {
     pub ctx: Ctx,
-    pub artifact: ConnectorArtifact,
+    pub artifacts: Vec<ConnectorArtifact>,
 }
 
 /// Every connector of the worker cluster with its configuration.

@@ -310,6 +310,9 @@ impl ProviderFailure {
             Self::IdentityProviderUnreachable => {
                 Some("check sasl_oauth_token_url in the runtime block and that the identity provider answers")
             }
+            Self::Protocol { .. } | Self::Rejected { reply: Reply::Http { status: 404, .. }, .. } => Some(
+                "check the address in the runtime block: another service, or something in front of this one, may have answered",
+            ),
             Self::Timeout => Some("check that the service is healthy, then run the command again"),
             Self::CannotReducePartitions { .. } => {
                 Some("Kafka cannot take partitions away: declare at least as many as the topic has")
@@ -325,8 +328,10 @@ impl ProviderFailure {
             Self::Rejected { reply: Reply::Http { status: 409, .. }, .. } => {
                 Some("change the schema so that it stays compatible, or change the subject's level first")
             }
+            Self::Rejected { reply: Reply::Http { status: 500.., .. }, .. } => {
+                Some("check that the service is healthy; its own log says more")
+            }
             Self::Rejected { .. }
-            | Self::Protocol { .. }
             | Self::Unreadable { .. }
             | Self::SchemaTypeUnsupported { .. }
             | Self::TooLarge

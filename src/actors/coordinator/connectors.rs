@@ -6,20 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Addr;
-use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::apply::Apply;
 use super::driver::Driver;
 use super::effects::note_step_failure;
 use super::gates::{ApplyGates, Stop};
 use super::machine::Event;
-use super::observe::{ASKED_AT_ONCE, Subject, answered};
+use super::observe::{Subject, answered};
 use super::work::Schedule;
 use crate::actors::connect::ConnectActor;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::{ConnectorArtifact, Kind};
-use crate::messages::connect::{ObserveManaged, ValidateConfig};
+use crate::messages::connect::{ObserveManaged, ValidateConfigs};
 use crate::messages::operation::ApplySource;
 use crate::planner::connector::{ConnectorName, ManagedConnectorObservation, default_binding, resolve_removals};
 use crate::planner::needs::config_checks;
@@ -41,7 +40,7 @@ pub struct ObservedConnectors {
     pub findings: Diagnostics,
 }
 
-/// One strict read a connector; then one question for each configuration that would be sent.
+/// One strict read a connector; then what the worker thinks of the configurations that would be sent.
 pub async fn observe(
     subject: &Subject,
     names: &[String],
@@ -58,16 +57,10 @@ pub async fn observe(
         .into_iter()
         .map(|artifact| subject.compiled.bound(artifact))
         .collect();
-    let findings: Vec<Option<Diagnostic>> = stream::iter(checks)
-        .map(|artifact| async move {
-            let verdict =
-                answered(workers.send(ValidateConfig { ctx: ctx.clone(), artifact: artifact.clone() }).await)?;
-            Ok::<_, ProviderFailure>(finding(&artifact, verdict))
-        })
-        .buffered(ASKED_AT_ONCE)
-        .try_collect()
-        .await?;
-    let findings: Vec<Diagnostic> = findings.into_iter().flatten().collect();
+    let asked = ValidateConfigs { ctx: ctx.clone(), artifacts: checks.clone() };
+    let verdicts = answered(workers.send(asked).await)?;
+    let findings: Vec<Diagnostic> =
+        checks.iter().zip(verdicts).filter_map(|(artifact, verdict)| finding(artifact, verdict)).collect();
     Ok(ObservedConnectors { connectors: observations.connectors, findings: findings.into() })
 }
 
@@ -78,11 +71,9 @@ fn finding(artifact: &ConnectorArtifact, verdict: ConfigVerdict) -> Option<Diagn
     match verdict {
         ConfigVerdict::Sound => None,
         ConfigVerdict::Refused { keys, errors } => {
-            let keys = match keys.is_empty() {
-                true => String::new(),
-                false => format!(": {}", keys.join(", ")),
-            };
-            let text = format!("the worker does not accept the configuration ({errors} errors){keys}");
+            let found = if errors == 1 { "1 error".to_owned() } else { format!("{errors} errors") };
+            let at = if keys.is_empty() { String::new() } else { format!(" at {}", keys.join(", ")) };
+            let text = format!("the worker does not accept the configuration: {found}{at}");
             Some(
                 refused(text)
                     .suggest("correct these keys in sink.config or in the connection; the worker's log says more"),
@@ -91,6 +82,10 @@ fn finding(artifact: &ConnectorArtifact, verdict: ConfigVerdict) -> Option<Diagn
         ConfigVerdict::NoPlugin => Some(
             refused(format!("no worker has the class '{}'", artifact.connector_class))
                 .suggest("install the plugin on every worker, or correct `sink.connector`"),
+        ),
+        ConfigVerdict::NotASink => Some(
+            refused(format!("the class '{}' is a source connector, which reads no topic", artifact.connector_class))
+                .suggest("name the class of a sink connector in `sink.connector`"),
         ),
         ConfigVerdict::Unknown => {
             let text = format!("the worker did not say whether it accepts the configuration of connector '{name}'");

@@ -21,6 +21,17 @@ pub enum Direction {
     Unknown,
 }
 
+impl Direction {
+    /// A `type` of a worker's answer.
+    pub(super) fn parse(text: Option<&str>) -> Self {
+        match text {
+            Some("sink") => Self::Sink,
+            Some("source") => Self::Source,
+            Some(_) | None => Self::Unknown,
+        }
+    }
+}
+
 /// One connector with its configuration, whose values may be secrets: `Debug` shows none.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ListedConnector {
@@ -85,11 +96,7 @@ fn one((name, mut entry): (String, Value)) -> Result<ListedConnector, ProviderFa
     if info.get("name").and_then(Value::as_str) != Some(name.as_str()) {
         return Err(unreadable("the answer is about another connector"));
     }
-    let direction = match info.get("type").and_then(Value::as_str) {
-        Some("sink") => Direction::Sink,
-        Some("source") => Direction::Source,
-        Some(_) | None => Direction::Unknown,
-    };
+    let direction = Direction::parse(info.get("type").and_then(Value::as_str));
     let Some(Value::Object(config)) = info.remove("config") else {
         return Err(unreadable("the answer has no configuration"));
     };

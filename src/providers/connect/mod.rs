@@ -72,6 +72,8 @@ pub enum ConfigVerdict {
     },
     /// No worker has this class.
     NoPlugin,
+    /// The class makes records and takes none.
+    NotASink,
     /// It could not be asked, or did not judge.
     Unknown,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::{Method, StatusCode};
 
-use super::{ConfigVerdict, ConnectClient, ConnectorStatus, wire};
+use super::{ConfigVerdict, ConnectClient, ConnectorStatus, Direction, wire};
 use crate::compiler::artifact::ConnectorArtifact;
 use crate::planner::connector::{ConnectorName, ManagedConnectorObservation};
 use crate::providers::http::{LIST_LIMIT, Request};
@@ -35,7 +35,7 @@ impl ConnectClient {
         name: &ConnectorName,
     ) -> Result<ManagedConnectorObservation, ProviderFailure> {
         let answer = self.http.read_once(ctx, &Request::get(&["connectors", name.as_str()])).await?;
-        if wire::says_absent(&answer) {
+        if wire::says_absent(&answer, name) {
             return Ok(ManagedConnectorObservation::absent(self.binding.clone(), name.clone()));
         }
         match answer.status {
@@ -72,15 +72,42 @@ impl ConnectClient {
         let answer = self.http.read(ctx, &Request::get(&["connectors", name.as_str(), "status"])).await?;
         match answer.status {
             StatusCode::OK => wire::status(name, &answer).map(Some),
-            _other if wire::says_absent(&answer) => Ok(None),
+            _other if wire::says_absent(&answer, name) => Ok(None),
             _other => Err(wire::refusal(&answer)),
         }
     }
 
-    /// Asks the worker to judge a configuration. Nothing is changed, and only a judgement counts: a worker that cannot be asked
-    /// leaves the verdict open. The one failure is that the question was stopped.
-    pub async fn validate(&self, ctx: &Ctx, artifact: &ConnectorArtifact) -> Result<ConfigVerdict, ProviderFailure> {
+    /// Asks the worker to judge configurations, one verdict each. Nothing is changed, and only a judgement counts: a worker that
+    /// cannot be asked leaves the verdict open. The one failure is that the question was stopped.
+    pub async fn validate(
+        &self,
+        ctx: &Ctx,
+        artifacts: &[ConnectorArtifact],
+    ) -> Result<Vec<ConfigVerdict>, ProviderFailure> {
+        if artifacts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let plugins = Request { limit: LIST_LIMIT, ..Request::get(&["connector-plugins"]) };
+        let plugins = match self.http.read_once(ctx, &plugins).await {
+            Ok(answer) if answer.status == StatusCode::OK => wire::plugins(&answer),
+            Err(ProviderFailure::Aborted { uncertain }) => return Err(ProviderFailure::Aborted { uncertain }),
+            Ok(_) | Err(_) => None,
+        };
+        let plugins = plugins.as_deref();
+        stream::iter(artifacts).map(|artifact| self.judge(ctx, plugins, artifact)).buffered(AT_ONCE).try_collect().await
+    }
+
+    async fn judge(
+        &self,
+        ctx: &Ctx,
+        plugins: Option<&[wire::Plugin]>,
+        artifact: &ConnectorArtifact,
+    ) -> Result<ConfigVerdict, ProviderFailure> {
         let class = artifact.connector_class.as_str();
+        let known = plugins.map(|plugins| plugins.iter().find(|plugin| plugin.answers_to(class)));
+        if known.flatten().is_some_and(|plugin| plugin.direction == Direction::Source) {
+            return Ok(ConfigVerdict::NotASink);
+        }
         let request = Request {
             method: Method::PUT,
             path: &["connector-plugins", class, "config", "validate"],
@@ -88,27 +115,15 @@ impl ConnectClient {
             body: Some(wire::config_body(artifact)),
             limit: LIST_LIMIT,
         };
-        let answer = match self.http.read_once(ctx, &request).await {
-            Ok(answer) => answer,
-            Err(ProviderFailure::Aborted { uncertain }) => return Err(ProviderFailure::Aborted { uncertain }),
-            Err(_) => return Ok(ConfigVerdict::Unknown),
-        };
-        match answer.status.as_u16() {
-            200 => Ok(wire::verdict(&answer)),
-            // A class that no worker has is told by the same number as a failed worker.
-            400 | 404 | 500 => {
-                let list = Request { limit: LIST_LIMIT, ..Request::get(&["connector-plugins"]) };
-                match self.http.read_once(ctx, &list).await {
-                    Ok(answer)
-                        if answer.status == StatusCode::OK && wire::lists_class(&answer, class) == Some(false) =>
-                    {
-                        Ok(ConfigVerdict::NoPlugin)
-                    }
-                    Err(ProviderFailure::Aborted { uncertain }) => Err(ProviderFailure::Aborted { uncertain }),
-                    Ok(_) | Err(_) => Ok(ConfigVerdict::Unknown),
-                }
-            }
-            _other => Ok(ConfigVerdict::Unknown),
+        match self.http.read_once(ctx, &request).await {
+            Ok(answer) => Ok(match (answer.status.as_u16(), known) {
+                (200, _) => wire::verdict(&answer),
+                // A class that no worker has is told by the same number as a failed worker.
+                (400 | 404 | 500, Some(None)) => ConfigVerdict::NoPlugin,
+                _other => ConfigVerdict::Unknown,
+            }),
+            Err(ProviderFailure::Aborted { uncertain }) => Err(ProviderFailure::Aborted { uncertain }),
+            Err(_) => Ok(ConfigVerdict::Unknown),
         }
     }
 }

@@ -48,7 +48,11 @@ fn shown(status: u16, artifact: &ConnectorArtifact) -> Play {
 }
 
 fn absent() -> Play {
-    Play::Json(404, json!({"error_code": 404, "message": "Connector sink not found"}))
+    absent_as("sink")
+}
+
+fn absent_as(name: &str) -> Play {
+    Play::Json(404, json!({"error_code": 404, "message": format!("Connector {name} not found")}))
 }
 
 fn error(status: u16) -> Play {
@@ -90,9 +94,10 @@ async fn an_observation_is_one_get_of_one_connector() {
 /// CRM-003
 #[tokio::test]
 async fn a_name_is_one_encoded_segment() {
-    let stand_in = StandIn::start(vec![absent(), absent(), absent()]).await;
+    let names = [("a b/c%", "a%20b%2Fc%25"), ("é?#", "%C3%A9%3F%23"), ("x~y", "x~y")];
+    let stand_in = StandIn::start(names.iter().map(|(text, _)| absent_as(text)).collect()).await;
     let workers = stand_in.workers();
-    for (text, path) in [("a b/c%", "a%20b%2Fc%25"), ("é?#", "%C3%A9%3F%23"), ("x~y", "x~y")] {
+    for (text, path) in names {
         let seen = workers.observe_managed_connector(&ctx(), &name(text)).await.expect("absent");
         assert_eq!(seen.name().as_str(), text);
         assert_eq!(stand_in.requests().last().map(String::as_str), Some(format!("GET /connectors/{path}").as_str()));
@@ -119,7 +124,6 @@ async fn whatever_is_not_exactly_the_connector_is_no_observation() {
         raw("200 OK\r\nContent-Length: 400", r#"{"name":"sink""#),
         raw("200 OK\r\nContent-Length: none", "{}"),
         raw("404 Not Found", "<html>no such page</html>"),
-        Play::Json(404, json!({"error_code": 40401, "message": "Subject not found"})),
         raw("302 Found\r\nLocation: /connectors/other\r\nContent-Length: 0", ""),
         Play::Json(202, json!({"name": "sink", "config": {"name": "sink"}})),
         error(400),
@@ -135,7 +139,30 @@ async fn whatever_is_not_exactly_the_connector_is_no_observation() {
     }
     assert_eq!(observe(error(403)).await.map_err(|f| f.code()), Err(Code::E404AuthFailed));
     assert_eq!(observe(error(409)).await.map_err(|f| f.code()), Err(Code::E407DeployError));
-    assert!(observe(raw("404 Not Found\r\nContent-Length: 0", "")).await.is_ok_and(|seen| !seen.exists()));
+}
+
+/// CRM-048: a wrong address must not pass for a worker without connectors.
+#[tokio::test]
+async fn a_404_is_absence_only_in_the_words_of_a_worker_about_this_connector() {
+    let said = |message: &str| Play::Json(404, json!({"error_code": 404, "message": message}));
+    for message in ["Connector sink not found", "No status found for connector sink"] {
+        assert!(observe(said(message)).await.is_ok_and(|seen| !seen.exists()), "{message}");
+    }
+    for play in [
+        said("HTTP 404 Not Found"),
+        said("Connector sink2 not found"),
+        said("Not found"),
+        Play::Json(404, json!({"error_code": 404})),
+        Play::Json(404, json!({"message": "Connector sink not found"})),
+        Play::Json(404, json!({"error_code": 40401, "message": "Subject sink not found."})),
+        raw("404 Not Found\r\nContent-Length: 0", ""),
+    ] {
+        let failure = observe(play).await.expect_err("no absence").diagnostic("x");
+        assert_eq!(failure.code, Code::E407DeployError);
+        assert!(failure.suggestion.is_some_and(|advice| advice.contains("address in the runtime block")));
+    }
+    let stand_in = StandIn::start(vec![said("HTTP 404 Not Found")]).await;
+    assert!(stand_in.workers().observe_managed_connector(&ctx(), &name("404")).await.is_err());
 }
 
 #[tokio::test]
@@ -348,26 +375,38 @@ async fn a_judgement_keeps_names_and_counts_and_no_resolved_value() {
     ]});
     let judge = async |script: Vec<Play>| {
         let stand_in = StandIn::start(script).await;
-        (stand_in.workers().validate(&ctx(), &sink()).await.expect("a verdict"), stand_in.requests())
+        let verdicts = stand_in.workers().validate(&ctx(), &[sink()]).await.expect("a verdict");
+        (verdicts, stand_in.requests())
     };
-    let (verdict, requests) = judge(vec![Play::Json(200, validated)]).await;
-    assert_eq!(verdict, ConfigVerdict::Refused { keys: vec!["file".to_owned()], errors: 3 });
-    assert_eq!(requests, ["PUT /connector-plugins/io.example.SinkConnector/config/validate"]);
-    let (verdict, _) = judge(vec![Play::Json(200, json!({"error_count": 0, "configs": []}))]).await;
-    assert_eq!(verdict, ConfigVerdict::Sound);
-    let plugins = |class: &str| Play::Json(200, json!([{"class": class, "type": "sink", "version": "1"}]));
-    let (verdict, requests) = judge(vec![error(500), plugins("io.example.OtherConnector")]).await;
-    assert_eq!((verdict, requests.len()), (ConfigVerdict::NoPlugin, 2));
-    for script in [
-        vec![error(500), plugins("io.example.SinkConnector")],
-        vec![error(500), error(500)],
-        vec![error(409)],
-        vec![error(405)],
-        vec![Play::Drop],
-        vec![Play::Json(200, json!({}))],
-    ] {
-        assert_eq!(judge(script).await.0, ConfigVerdict::Unknown);
+    let plugins = |class: &str, kind: &str| Play::Json(200, json!([{"class": class, "type": kind, "version": "1"}]));
+    let own = || plugins("io.example.SinkConnector", "sink");
+    let (verdict, requests) = judge(vec![own(), Play::Json(200, validated)]).await;
+    assert_eq!(verdict, [ConfigVerdict::Refused { keys: vec!["file".to_owned()], errors: 3 }]);
+    assert_eq!(requests, ["GET /connector-plugins", "PUT /connector-plugins/io.example.SinkConnector/config/validate"]);
+    let sound = || Play::Json(200, json!({"error_count": 0, "configs": []}));
+    for listed in [own(), plugins("io.example.SinkConnector", "?"), error(500)] {
+        assert_eq!(judge(vec![listed, sound()]).await.0, [ConfigVerdict::Sound]);
     }
+    let other = || plugins("io.example.OtherConnector", "sink");
+    assert_eq!(judge(vec![other(), sound()]).await.0, [ConfigVerdict::Sound], "another worker may have it");
+    assert_eq!(judge(vec![other(), error(500)]).await.0, [ConfigVerdict::NoPlugin]);
+    let (verdict, requests) = judge(vec![plugins("io.example.SinkConnector", "source")]).await;
+    assert_eq!((verdict, requests.len()), (vec![ConfigVerdict::NotASink], 1));
+    for script in [
+        vec![own(), error(500)],
+        vec![error(500), error(500)],
+        vec![error(500), error(404)],
+        vec![Play::Json(200, json!({})), error(500)],
+        vec![own(), error(503)],
+        vec![own(), Play::Drop],
+        vec![Play::Drop, Play::Drop],
+        vec![own(), Play::Json(200, json!({"configs": []}))],
+    ] {
+        assert_eq!(judge(script).await.0, [ConfigVerdict::Unknown]);
+    }
+    let stand_in = StandIn::start(vec![]).await;
+    assert_eq!(stand_in.workers().validate(&ctx(), &[]).await, Ok(Vec::new()));
+    assert!(stand_in.requests().is_empty());
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ConfigVerdict, ConnectorStatus, RunState};
+use super::{ConfigVerdict, ConnectorStatus, Direction, RunState};
 use crate::compiler::artifact::ConnectorArtifact;
 use crate::planner::connector::{ConnectClusterBinding, ConnectorName, ManagedConnectorObservation, is_plain};
 use crate::providers::http::Answer;
@@ -16,19 +16,27 @@ pub fn is_rebalance(failure: &ProviderFailure) -> bool {
     )
 }
 
-/// Exact absence. A proxy's own page is no answer of a worker, whose errors are JSON objects.
-pub fn says_absent(answer: &Answer) -> bool {
-    let own_words = || match answer.json() {
-        Ok(Value::Object(body)) => body.get("error_code").is_none_or(|code| code.as_u64() == Some(404)),
-        Ok(_) | Err(_) => false,
+/// What a worker says of a path that it does not have.
+const NO_SUCH_PATH: &str = "HTTP 404 Not Found";
+
+/// Exact absence, in the words of a worker: `{"error_code": 404, "message": "… NAME …"}`. The same status comes from any other
+/// service, and from a worker that is asked below a wrong base path.
+pub fn says_absent(answer: &Answer, name: &ConnectorName) -> bool {
+    let own_words = |body: &Value| {
+        let message = body.get("message").and_then(Value::as_str);
+        body.get("error_code").and_then(Value::as_u64) == Some(404)
+            && message.is_some_and(|message| {
+                message != NO_SUCH_PATH && format!(" {message} ").contains(&format!(" {} ", name.as_str()))
+            })
     };
-    answer.status.as_u16() == 404 && (answer.is_empty() || own_words())
+    answer.status.as_u16() == 404 && answer.json().is_ok_and(|body| own_words(&body))
 }
 
 /// An answer that is not the one that was asked for, before anything was changed.
 pub fn refusal(answer: &Answer) -> ProviderFailure {
     match answer.status.as_u16() {
         401 | 403 => ProviderFailure::Auth { text: None },
+        404 => ProviderFailure::Protocol { what: "a 404 that is no Kafka Connect worker's" },
         409 => ProviderFailure::Busy { what: "the workers are rebalancing" },
         status @ 400.. => ProviderFailure::Rejected { reply: Reply::Http { status, error_code: None }, text: None },
         _other => ProviderFailure::Protocol { what: "HTTP status" },
@@ -105,14 +113,28 @@ pub fn verdict(answer: &Answer) -> ConfigVerdict {
     ConfigVerdict::Refused { keys, errors: usize::try_from(count).unwrap_or(usize::MAX) }
 }
 
-/// Whether `[{class}]` lists the class, by its full name or by one of the short names that workers accept.
-pub fn lists_class(answer: &Answer, wanted: &str) -> Option<bool> {
+/// A class of connectors that the workers have.
+pub struct Plugin {
+    class: String,
+    pub direction: Direction,
+}
+
+impl Plugin {
+    /// By its full name, or by one of the short names that workers accept.
+    pub fn answers_to(&self, wanted: &str) -> bool {
+        let simple = self.class.rsplit(['.', '$']).next().unwrap_or(&self.class);
+        wanted == self.class || wanted == simple || simple.strip_suffix("Connector") == Some(wanted)
+    }
+}
+
+/// `[{class, type, …}]`; None for anything else.
+pub fn plugins(answer: &Answer) -> Option<Vec<Plugin>> {
     let Ok(Value::Array(plugins)) = answer.json() else { return None };
-    let classes: Option<Vec<String>> =
-        plugins.iter().map(|plugin| plugin.get("class")?.as_str().map(str::to_owned)).collect();
-    let is_it = |class: &String| {
-        let simple = class.rsplit(['.', '$']).next().unwrap_or(class);
-        wanted == class || wanted == simple || simple.strip_suffix("Connector") == Some(wanted)
+    let plugin = |plugin: &Value| {
+        Some(Plugin {
+            class: plugin.get("class")?.as_str()?.to_owned(),
+            direction: Direction::parse(plugin.get("type").and_then(Value::as_str)),
+        })
     };
-    Some(classes?.iter().any(is_it))
+    plugins.iter().map(plugin).collect()
 }

@@ -40,6 +40,7 @@ fn an_observation_that_is_not_exact_plans_and_changes_nothing() {
         ("half a body", Fault::HalfAnswer),
         ("no answer", Fault::CutBefore),
         ("a page", reply("404 Not Found\r\nContent-Type: text/html\r\nContent-Length: 13", "<html></html>")),
+        ("another service", reply("404 Not Found\r\nContent-Length: 0", "")),
         ("another's", reply("200 OK\r\nContent-Length: 42", r#"{"name":"x","config":{"name":"x"},"y":[1]}"#)),
         ("not JSON", reply("200 OK\r\nContent-Length: 9", "s3ntinel!")),
         ("a body without end", reply("200 OK\r\nContent-Length: 99", "{")),

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::yard::{PASSWORD, SENTINEL, State, Yard};
 use crate::losses::site::{code, text};
+use crate::support::variable;
 
 fn local(sinks: &[&'static str]) -> Yard {
     Yard::new("STREAMT_TEST_CONNECT", State::Local, sinks)
@@ -22,7 +23,10 @@ fn a_connector_is_created_left_alone_drifts_and_is_repaired() {
     let read = format!("GET /connectors/{name}");
     let mut asked = yard.since(mark);
     asked.dedup();
-    assert_eq!(asked, [read.as_str(), "PUT /connector-plugins/FileStreamSink/config/validate"]);
+    assert_eq!(
+        asked,
+        [read.as_str(), "GET /connector-plugins", "PUT /connector-plugins/FileStreamSink/config/validate"]
+    );
 
     let applied = yard.run("apply -o json").exits(0).json();
     assert!(applied["data"]["created"].as_array().unwrap().contains(&json!(label)), "{applied}");
@@ -87,6 +91,7 @@ fn what_the_worker_would_refuse_is_refused_before_anything_is_changed() {
     for (from, to, told) in [
         ("tasks.max: 1", "tasks.max: many", "tasks.max"),
         ("connector: FileStreamSink", "connector: io.example.Nowhere", "io.example.Nowhere"),
+        ("connector: FileStreamSink", "connector: FileStreamSource", "source connector"),
     ] {
         let yaml = yard.yaml(&["archive"], &[]);
         assert!(yaml.contains(from));
@@ -144,4 +149,23 @@ fn a_login_that_is_refused_is_told_as_such() {
     yard.workers.refuse();
     yard.write(&yaml);
     assert_eq!(code(&yard.run("plan -o json").exits(1)), "E406_CONNECTION_REFUSED");
+}
+
+/// A base path that the worker does not have, and a registry in its place: neither is a worker on which nothing exists.
+#[test]
+fn a_wrong_address_is_told_and_nothing_is_planned_or_begun() {
+    let yard = local(&["archive"]);
+    let right = format!("rest_url: \"{}\"", yard.workers.url());
+    let yaml = yard.yaml(&["archive"], &[]);
+    for wrong in [format!("{}/conect", yard.workers.url()), variable("STREAMT_TEST_REGISTRY")] {
+        yard.write(&yaml.replace(&right, &format!("rest_url: \"{wrong}\"")));
+        for line in ["plan", "apply", "plan --detailed-exitcode"] {
+            let run = yard.run(&format!("{line} -o json")).exits(1);
+            assert_eq!(code(&run), "E407_DEPLOY_ERROR", "{wrong}: {line}: {}", run.stdout);
+            assert!(run.stdout.contains("check the address in the runtime block"), "{}", run.stdout);
+        }
+        assert_eq!(text(&yard.status()["operation_status"]["status"]), "clear", "{wrong}");
+    }
+    yard.write(&yaml);
+    yard.run("apply -o json").exits(0);
 }
