@@ -9,6 +9,7 @@ use crate::compiler::DesiredResource;
 use crate::compiler::artifact::{Kind, Ownership};
 use crate::compiler::canonical::Checksum;
 use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
+use crate::project::model::OwnershipMode;
 
 use super::Desired;
 use super::connector::{ConnectorClaims, ManagedConnectorObservation, default_binding};
@@ -23,6 +24,8 @@ pub enum Cause {
     Drift,
     /// Both: the declaration changed, and the live resource is not what is recorded either.
     IntendedAndDrift,
+    /// It was adopted as it was found, and whether the declaration was ever applied to it is not recorded.
+    Adopted,
     /// Ownership, or a rule of safety, does not let it be changed.
     Blocked,
 }
@@ -33,6 +36,7 @@ impl Cause {
             Self::Intended => "intended",
             Self::Drift => "drift",
             Self::IntendedAndDrift => "intended_and_drift",
+            Self::Adopted => "adopted",
             Self::Blocked => "blocked",
         }
     }
@@ -53,6 +57,9 @@ pub(super) fn of(
         let rebuilt = owner.and_then(|owner| live.checksum_as(owner));
         live.exists() && rebuilt.as_ref() != Some(&record.artifact_checksum)
     });
+    if exists && record.ownership == OwnershipMode::Adopted {
+        return if intended { Cause::Intended } else { Cause::Adopted };
+    }
     let drift = !exists || !intended || touched;
     match (intended, drift) {
         (true, true) => Cause::IntendedAndDrift,
@@ -156,6 +163,25 @@ mod tests {
             }),
             Some(Cause::Drift)
         );
+    }
+
+    /// Found as it is, then declared otherwise: nobody changed anything outside.
+    #[test]
+    fn what_was_adopted_is_no_drift_until_it_is_gone() {
+        let record = |ownership| OwnershipRecord {
+            physical_name: "orders".into(),
+            ownership,
+            artifact_checksum: Checksum::of_bytes(b"then"),
+            backend: "kafka".into(),
+        };
+        let cause = |ownership, declared: &[u8], exists| {
+            of(Some(&record(ownership)), &Checksum::of_bytes(declared), None, exists, None)
+        };
+        let (adopted, managed) = (OwnershipMode::Adopted, OwnershipMode::Managed);
+        assert_eq!(cause(adopted, b"then", true), Cause::Adopted);
+        assert_eq!(cause(adopted, b"now", true), Cause::Intended);
+        assert_eq!(cause(adopted, b"then", false), Cause::Drift);
+        assert_eq!(cause(managed, b"then", true), Cause::Drift);
     }
 
     #[test]

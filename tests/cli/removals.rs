@@ -239,7 +239,6 @@ fn only_a_full_reviewed_plan_authorises_and_nobody_is_asked() {
     for state in ["", REMOTE] {
         let workspace = workspace(&yaml(&worker, state, &format!("[{REMOVAL}]"), ""));
         for line in [
-            "plan",
             "plan --offline",
             "plan --offline --out plan.json",
             "apply",

@@ -146,7 +146,7 @@ fn a_gateway_rule_removal_needs_a_reviewed_plan() {
 #[test]
 fn a_connector_removal_needs_a_reviewed_plan_and_remote_state() {
     let workspace = removal("{logical_owner: old, name: old, cluster: main}");
-    for command in ["plan", "plan --offline", "apply", "apply --dry-run", "apply --force", "apply --target orders"] {
+    for command in ["plan --offline", "apply", "apply --dry-run", "apply --force", "apply --target orders"] {
         let run = workspace.run(&format!("{command} -o json")).exits(1);
         assert_eq!(run.errors()[0].0, "E418_REVIEWED_PLAN_REQUIRED", "{command}");
         let data = &run.json()["data"];
@@ -156,8 +156,10 @@ fn a_connector_removal_needs_a_reviewed_plan_and_remote_state() {
             "{command}"
         );
     }
-    let run = workspace.run("plan --out plan.json -o json").exits(1);
-    assert_eq!(run.errors()[0].0, "E421_REMOTE_STATE_REQUIRED");
+    for command in ["plan", "plan --out plan.json"] {
+        let run = workspace.run(&format!("{command} -o json")).exits(1);
+        assert_eq!(run.errors()[0].0, "E421_REMOTE_STATE_REQUIRED", "{command}");
+    }
     assert!(!workspace.path("plan.json").exists());
 }
 

@@ -117,7 +117,7 @@ pub fn run(context: &Context, args: &PlanArgs) -> CmdResult {
         output::check(path)?;
     }
     let opened = project::open(context, &args.project)?;
-    gates::connector_removals(&opened.project, args.offline || args.out.is_none())?;
+    gates::connector_removals(&opened.project, args.offline)?;
     let (compiled, mut warnings) = project::checked(opened)?;
     warnings.extend(gates::protected(&compiled.project));
     let made = match args.offline {
@@ -289,7 +289,9 @@ fn next(compiled: &Compiled, made: &Made, payload: &PlanPayload, offline: bool) 
             let file = shell::quote(&saved.path.display().to_string());
             Some(format!("{apply} --plan {file}{confirm}{force}"))
         }
-        None if project.environment.requires_reviewed_plan() => Some(gates::reviewed_workflow(project)[0].clone()),
+        None if project.environment.requires_reviewed_plan() || !project.connector_removals.is_empty() => {
+            Some(gates::reviewed_workflow(project)[0].clone())
+        }
         None => Some(format!("{apply}{confirm}")),
     }
 }

@@ -93,6 +93,8 @@ fn what_differs_is_pending_until_a_plan_of_its_own_is_applied() {
     let plan = world.data("plan");
     assert_eq!(plan["summary"]["updates"], 1);
     assert_eq!(plan["changes"][0]["changes"], done["pending_diffs"], "the plan shows what the review showed");
+    assert_eq!((&plan["changes"][0]["cause"], &plan["drifts"]), (&json!("adopted"), &json!(0)), "nobody changed it");
+    world.run("plan --detailed-exitcode").exits(2);
     world.run("apply").exits(0);
     world.settle();
     world.run("plan --detailed-exitcode").exits(0);

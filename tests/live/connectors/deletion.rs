@@ -62,6 +62,12 @@ fn a_reviewed_removal_deletes_exactly_one_connector() {
         let reviewed = yard.run("review plan.json").exits(0).stdout;
         assert!(reviewed.contains(&gone) && reviewed.contains("destructive"), "{reviewed}");
 
+        // Looking saves nothing, authorises nothing, and names the workflow that does.
+        let looked = yard.run("plan --detailed-exitcode -o json").exits(2).json();
+        assert_eq!((&looked["data"]["deletes"], &looked["data"]["saved_plan"]), (&json!(1), &Value::Null));
+        let looked = yard.run("plan").exits(0).stdout;
+        assert!(looked.contains(&gone) && looked.contains("--out") && !looked.contains("streamt apply"), "{looked}");
+
         // Neither without authority nor without the environment's confirmation.
         let refused = yard.run("apply --plan plan.json --confirm-env default -o json").exits(1);
         assert_eq!(code(&refused), "E503_ENVIRONMENT_ERROR");
@@ -100,6 +106,7 @@ fn a_reviewed_removal_deletes_exactly_one_connector() {
         let mark = yard.order.mark("again");
         let again = yard.plan_removal(&["kept"], &["gone"]).exits(0).json();
         assert_eq!(again["data"]["connector_removal_assessments"][0]["status"], "already_absent");
+        yard.run("plan --detailed-exitcode").exits(0);
         let applied = yard.run("apply --plan plan.json --confirm-env default -o json").exits(0).json();
         assert_eq!((&applied["data"]["deleted"], &applied["data"]["committed"]), (&json!([]), &json!(true)));
         assert_eq!(applied["data"]["connector_removal_assessments"][0]["status"], "already_absent");

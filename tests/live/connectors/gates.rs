@@ -28,7 +28,6 @@ fn only_the_whole_reviewed_workflow_removes() {
         yard.run("apply -o json").exits(0);
         yard.plan_removal(&["kept"], &["gone"]).exits(0);
         for line in [
-            "plan",
             "plan --offline",
             "plan --offline --out offline.json",
             "apply",
