@@ -83,10 +83,23 @@ pub(super) fn explain(
             Some(other) => {
                 format!("{resource} exists, but is recorded as {other}; give the declaration its recorded name again")
             }
+            None if claim.mode == OwnershipMode::Adopted => {
+                let (kind, name) = (id.kind(), id.logical_name());
+                format!(
+                    "{resource} is declared adopted and not recorded yet: run `streamt adopt --kind {kind} --name {name}`"
+                )
+            }
             None => format!(
                 "{resource} exists without a record of this project; declare it adopted and run `streamt adopt`, or declare it external"
             ),
         },
+        (RequirementReason::StateMismatch, Some(record)) if record.physical_name == claim.physical_name => {
+            format!(
+                "{resource} is recorded at another worker cluster than runtime.connect.default names now ({}, not {}): its alias \
+                 or rest_url is another than when it was recorded, and no record moves; put them back",
+                record.backend, claim.backend
+            )
+        }
         (RequirementReason::StateMismatch, Some(record)) => {
             format!(
                 "the state records '{}' on {}, not {resource} on {}",

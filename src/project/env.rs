@@ -252,10 +252,9 @@ pub fn runtime(
 fn not_set(missing: &BTreeSet<String>, findings: &Findings) -> Diagnostic {
     let names: Vec<&str> = missing.iter().map(String::as_str).collect();
     let origin = findings.origin("", "runtime");
-    let noun = if names.len() == 1 { "variable is" } else { "variables are" };
-    let mut diagnostic =
-        Diagnostic::new(Code::E502EnvVarError, format!("these environment {noun} not set: {}", names.join(", ")))
-            .suggest("set them in the environment or in a '.env' file, or give a default: ${NAME:-default}");
+    let noun = if names.len() == 1 { "this environment variable is" } else { "these environment variables are" };
+    let mut diagnostic = Diagnostic::new(Code::E502EnvVarError, format!("{noun} not set: {}", names.join(", ")))
+        .suggest("set them in the environment or in a '.env' file, or give a default: ${NAME:-default}");
     // The first place that needs one of them.
     if let Some(tree) = findings.source.tree() {
         let mut first = None;

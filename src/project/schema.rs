@@ -230,8 +230,11 @@ pub fn describe(path: &str) -> Result<FieldDescription, Diagnostic> {
 fn walk(root: &'static Record, path: &str) -> Result<FieldDescription, Diagnostic> {
     let mut shape = Shape::Record(root);
     let mut field: Option<&'static Field> = None;
-    let mut segments =
-        path.split('.').filter(|segment| !segment.is_empty() && segment.parse::<usize>().is_err()).peekable();
+    let mut segments = path
+        .split('.')
+        .map(|segment| segment.trim_end_matches("[]"))
+        .filter(|segment| !segment.is_empty() && segment.parse::<usize>().is_err())
+        .peekable();
     if segments.peek().is_none() {
         return Err(unknown(path, &names(&fields(shape))));
     }

@@ -342,7 +342,7 @@ fn blocked(plan: &Plan) -> Diagnostic {
                 more => format!("the plan is blocked by {more} safety blockers; the first: {}", first.message),
             };
             Diagnostic::new(Code::E417SafetyBlocked, text)
-                .suggest("change the declaration so that the live resource can follow; no option lifts a blocker")
+                .suggest(format!("no option lifts a blocker; `streamt explain {}` says what does", first.code.as_str()))
         }
         None => {
             let first = plan.blocking_requirements().next().map_or("", |requirement| requirement.message.as_str());

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::cli::doc::{Doc, Line, Tone};
+use crate::cli::plan_view::change_text;
 use crate::state::adoption::{Claim, Review, Selection};
 
 /// How far a claim has come.
@@ -79,14 +80,6 @@ fn flat(fields: &Map<String, Value>) -> Vec<(String, String)> {
         }
     }
     rows
-}
-
-fn change_text(change: &Value) -> String {
-    match (change.get("from"), change.get("to"), change.get("message")) {
-        (Some(from), Some(to), _) => format!("{} -> {}", text(from), text(to)),
-        (_, _, Some(message)) => text(message),
-        (_, _, None) => text(change),
-    }
 }
 
 fn text(value: &Value) -> String {

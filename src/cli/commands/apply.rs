@@ -254,7 +254,9 @@ impl Report<'_> {
             doc.heading("Failed:");
             for failed in &lists.errors {
                 let message = sanitize::free_text(&failed.diagnostic.message);
-                doc.line(Line::new().tone(Tone::Error, "  ! ").plain(format!("{}: {message}", failed.label)));
+                let label = format!("{}: ", failed.label);
+                let named = if message.starts_with(&label) { message } else { format!("{label}{message}") };
+                doc.line(Line::new().tone(Tone::Error, "  ! ").plain(named));
             }
         }
         group(&mut doc, "Not started:", " ", Tone::Plain, &lists.not_started);

@@ -13,7 +13,6 @@ use crate::cli::project;
 use crate::codes::{Code, Diagnostic};
 use crate::project::Project;
 use crate::project::model::{DeploymentState, PostgresState};
-use crate::state::error::StateError;
 use crate::state::model::StateAddress;
 use crate::state::postgres::admin::{self, NewStore, authority};
 use crate::state::postgres::{self, Credential, Target};
@@ -148,9 +147,9 @@ fn confirm(args: &StateInitArgs, project: &Project, address: &StateAddress) -> R
     ] {
         if given.as_ref() != Some(expected) {
             let problem = if given.is_some() { "differs from the resolved value" } else { "is missing" };
-            return Err(StateError::invalid(format!("{option} {problem}"))
+            let error = Diagnostic::new(Code::E411StateInvalid, format!("{option} {problem}"));
+            return Err(error
                 .suggest("repeat project, environment and address exactly; `streamt state status` shows the address, which names all three")
-                .diagnostic()
                 .into());
         }
     }

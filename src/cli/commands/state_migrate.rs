@@ -12,6 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::doc::Doc;
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
 use crate::cli::project;
+use crate::codes::{Code, Diagnostic};
 use crate::project::Project;
 use crate::project::model::PostgresState;
 use crate::state::error::{Durable, StateError, StateErrorKind};
@@ -57,7 +58,7 @@ pub fn run(context: &Context, args: &StateMigrateArgs) -> CmdResult {
         let text = script(&statements);
         return Ok(Outcome::new(&ScriptData { statements }, text));
     }
-    let (store_id, writer) = confirmed(args).map_err(|error| error.diagnostic())?;
+    let (store_id, writer) = confirmed(args)?;
     let opened = project::open(context, &args.project)?;
     let state = remote(&opened.project, "state migrate-postgres-v2")?;
     expected_writer(&opened.project, state, writer).map_err(|error| error.diagnostic())?;
@@ -88,20 +89,21 @@ pub fn run(context: &Context, args: &StateMigrateArgs) -> CmdResult {
 }
 
 /// Both confirmations in their form: E411, before the project is read.
-fn confirmed(args: &StateMigrateArgs) -> Result<(Uuid, &str), StateError> {
-    let missing = |option: &str, suggestion| StateError::invalid(format!("{option} is missing")).suggest(suggestion);
-    let id = args
-        .confirm_store_id
-        .as_ref()
-        .ok_or_else(|| missing("--confirm-store-id", "repeat the id of the store that `streamt state status` shows"))?;
+fn confirmed(args: &StateMigrateArgs) -> Result<(Uuid, &str), Diagnostic> {
+    let unconfirmed = |problem: &str, suggestion| Diagnostic::new(Code::E411StateInvalid, problem).suggest(suggestion);
+    let id = args.confirm_store_id.as_ref().ok_or_else(|| {
+        unconfirmed("--confirm-store-id is missing", "repeat the id of the store that `streamt state status` shows")
+    })?;
     let id = parse_uuid(id).ok_or_else(|| {
-        StateError::invalid("--confirm-store-id is not a canonical lower-case UUID")
-            .suggest("repeat the id of the store that `streamt state status` shows")
+        unconfirmed(
+            "--confirm-store-id is not a canonical lower-case UUID",
+            "repeat the id of the store that `streamt state status` shows",
+        )
     })?;
     let writer = args.confirm_writer_role.as_ref().ok_or_else(|| {
-        missing("--confirm-writer-role", "name the role that the writer's connection string logs in as")
+        unconfirmed("--confirm-writer-role is missing", "name the role that the writer's connection string logs in as")
     })?;
-    admin::check_role(writer)?;
+    admin::check_role(writer).map_err(|error| error.diagnostic())?;
     Ok((id, writer))
 }
 

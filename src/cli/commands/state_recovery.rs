@@ -15,6 +15,7 @@ use crate::cli::context::Context;
 use crate::cli::doc::Doc;
 use crate::cli::live;
 use crate::cli::outcome::{CmdResult, Failure, Outcome};
+use crate::cli::plan_view::change_text;
 use crate::cli::{project, shell};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::canonical::Checksum;
@@ -252,7 +253,7 @@ fn failed(failure: RecoveryFailure) -> Failure {
             let reason = target.reason.map_or("", |reason| reason.as_str());
             text.line(format!("{} {} {reason}", target.action.resource_id, target.action.action));
             for (field, change) in &target.differences {
-                text.line(format!("  {field}: {change}"));
+                text.line(format!("  {field}: {}", change_text(change)));
             }
         }
     }

@@ -163,7 +163,7 @@ fn text(data: &StatusData, resources: usize, running: bool, next: &str) -> Doc {
             };
             doc.line(Line::new().tone(Tone::Error, "operation:").plain(format!(" {id} {status}")));
             if let Some(index) = operation.last_completed_action_index {
-                doc.line(format!("  last completed action: {index}"));
+                doc.line(format!("  last completed action: {}, counted from 1", u64::from(index) + 1));
             }
             doc.blank();
             if running {

@@ -54,6 +54,7 @@ pub fn told(status: &str, cause: Option<Cause>) -> String {
         Some(Cause::Intended) => format!("{status} (declared, not applied)"),
         Some(Cause::Drift) => format!("{status} (changed outside)"),
         Some(Cause::IntendedAndDrift) => format!("{status} (declared, not applied; changed outside)"),
-        Some(Cause::Blocked) => format!("{status} (blocked: not ours)"),
+        Some(Cause::Adopted) => format!("{status} (adopted; never applied, or changed outside)"),
+        Some(Cause::Blocked) => format!("{status} (blocked: `streamt plan` says why)"),
     }
 }

@@ -7,6 +7,7 @@ mod values;
 
 pub use markdown::{Facts, summary as markdown};
 pub use text::{View, render};
+pub use values::change_text;
 
 #[cfg(test)]
 mod tests;

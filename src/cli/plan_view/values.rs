@@ -31,7 +31,8 @@ pub fn change_lines(changes: &Map<String, Value>) -> Vec<(String, String)> {
     changes.iter().map(|(field, change)| (field.clone(), change_text(change))).collect()
 }
 
-fn change_text(change: &Value) -> String {
+/// What becomes of one field: `1 -> 3`, or the category of a key whose values are not shown.
+pub fn change_text(change: &Value) -> String {
     let Value::Object(parts) = change else { return value(change) };
     if parts.contains_key("from") || parts.contains_key("to") {
         return format!("{} -> {}", side(parts.get("from"), "(new)"), side(parts.get("to"), "(removed)"));

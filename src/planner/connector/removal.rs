@@ -277,7 +277,9 @@ impl ConnectorRemovalAssessment {
                 format!("connector '{name}' is neither recorded nor live: nothing is removed")
             }
             RemovalStatus::StateProviderDrift => {
-                format!("connector '{name}' is recorded, and what is live is not what was recorded: it is not removed")
+                format!(
+                    "connector '{name}' is recorded, and is gone or has another configuration than recorded: it is not removed"
+                )
             }
             RemovalStatus::OwnershipRequired => {
                 format!("connector '{name}' exists without a record of this project: it is not removed")

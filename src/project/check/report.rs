@@ -23,7 +23,7 @@ impl Checker<'_> {
             .or_else(|| match names {
                 [] => Some("no field is allowed here; remove it".to_owned()),
                 names if names.len() <= 16 => Some(format!("allowed here: {}", quoted(names))),
-                _ => Some("remove it; 'streamt explain yaml' lists what is allowed here".to_owned()),
+                _ => Some(format!("remove it; `streamt explain yaml {}` lists what is allowed here", self.explained())),
             });
         let mut path = self.logical();
         if !path.is_empty() {
@@ -91,8 +91,9 @@ impl Checker<'_> {
             Some(Step::Index(index)) => format!("entry {index} {message}"),
             None => message,
         };
-        let hint =
-            hint.or_else(|| Some("correct the value; 'streamt explain yaml' tells what the field takes".to_owned()));
+        let hint = hint.or_else(|| {
+            Some(format!("correct the value; `streamt explain yaml {}` tells what the field takes", self.explained()))
+        });
         self.error(node.line, node.column, width, message, hint);
     }
 
@@ -126,6 +127,15 @@ impl Checker<'_> {
             diagnostic.excerpt = self.source.excerpt(line, column, width);
         }
         self.errors.push(diagnostic);
+    }
+
+    /// The field as `streamt explain yaml` takes it.
+    fn explained(&self) -> String {
+        let keys = self.path.iter().filter_map(|step| match step {
+            Step::Key(key) => Some(printable(key)),
+            Step::Index(_) => None,
+        });
+        keys.collect::<Vec<_>>().join(".")
     }
 
     pub(super) fn logical(&self) -> String {
