@@ -63,6 +63,7 @@ words! {
     "schema_incompatible",
     "flink_update_requires_savepoint",
     "flink_resubmit_requires_state_evidence",
+    "flink_input_missing",
     "connector_removal_state_provider_drift",
     "connector_removal_ownership_required",
     "deletion_forbidden",

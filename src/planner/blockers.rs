@@ -1,6 +1,8 @@
 //! What no flag permits: migrations, which come from the comparison of a change that ownership left standing, tombstones that
 //! prove nothing, and deletions in an environment that forbids them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::Desired;
@@ -15,12 +17,14 @@ pub(super) fn blockers(
     changes: &[Change],
     removals: &[ConnectorRemovalAssessment],
     desired: &Desired<'_>,
+    absent_inputs: &BTreeSet<String>,
 ) -> Vec<SafetyBlocker> {
     let forbidden = changes.iter().filter(|_| desired.forbids_deletion);
     let mut blockers: Vec<SafetyBlocker> = changes
         .iter()
         .filter_map(blocker)
         .chain(removals.iter().filter_map(unproved_removal))
+        .chain(changes.iter().filter_map(|change| missing_input(change, changes, desired, absent_inputs)))
         .chain(forbidden.filter_map(|change| forbidden_deletion(change, desired.environment)))
         .collect();
     blockers.sort_by(|a, b| {
@@ -80,6 +84,39 @@ fn job_blocker(change: &Change, diff: &JobDiff, action: Verb) -> Option<SafetyBl
     Some(SafetyBlocker { code, kind: change.kind, resource: name.clone(), action, message, details })
 }
 
+/// Flink would fail such a job at once, and what has ended is never started again.
+fn missing_input(
+    change: &Change,
+    changes: &[Change],
+    desired: &Desired<'_>,
+    absent: &BTreeSet<String>,
+) -> Option<SafetyBlocker> {
+    let action = change.verb?;
+    let Diff::Job(JobDiff { state: None, .. }) = &change.diff else { return None };
+    let job = desired.artifacts.flink_jobs.iter().find(|job| job.name == change.name)?;
+    let made = |topic: &str| {
+        changes.iter().any(|other| other.kind == Kind::Topic && other.verb.is_some() && other.name == topic)
+    };
+    let inputs = desired.external_inputs(&job.ownership);
+    let missing: Vec<&str> = inputs.into_iter().filter(|topic| absent.contains(*topic) && !made(topic)).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "flink_job '{}' reads {}, which does not exist and which nothing here creates: the job would fail at once",
+        change.name,
+        missing.iter().map(|topic| format!("topic '{topic}'")).collect::<Vec<_>>().join(" and "),
+    );
+    Some(SafetyBlocker {
+        code: BlockerCode::FlinkInputMissing,
+        kind: change.kind,
+        resource: change.name.clone(),
+        action,
+        message,
+        details: Map::from_iter([("topics".to_owned(), json!(missing))]),
+    })
+}
+
 fn unproved_removal(removal: &ConnectorRemovalAssessment) -> Option<SafetyBlocker> {
     let code = match removal.status {
         RemovalStatus::AlreadyAbsent => return None,
@@ -119,9 +156,50 @@ fn forbidden_deletion(change: &Change, environment: &str) -> Option<SafetyBlocke
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiler::{DagNode, NodeType};
     use crate::ownership::model::ResourceId;
-    use crate::planner::fixtures::World;
+    use crate::planner::fixtures::{World, job, topic};
+    use crate::planner::flink::JobState;
+    use crate::planner::needed;
     use crate::project::model::OwnershipMode;
+
+    /// Unless something here makes it, or nobody knows whether it exists.
+    #[test]
+    fn a_job_whose_input_does_not_exist_is_not_submitted() {
+        let codes = |world: &World| world.plan().blockers.iter().map(|blocker| blocker.code).collect::<Vec<_>>();
+        let mut world = World::new().with_job(job("clean"), None);
+        let node = |name: &str, node_type, upstream: &[&str]| {
+            let upstream = upstream.iter().map(|name| (*name).to_owned()).collect();
+            (
+                name.to_owned(),
+                DagNode { name: name.to_owned(), node_type, materialized: None, upstream, downstream: vec![] },
+            )
+        };
+        world.dag.nodes.extend([
+            node("raw", NodeType::Source, &[]),
+            node("theirs", NodeType::Model, &[]),
+            node("clean", NodeType::Model, &["raw", "theirs"]),
+        ]);
+        world.declared.source_topics.insert("raw".into(), "raw.v1".into());
+        let mut external = topic("theirs.v1", 1, &[]);
+        external.ownership.mode = OwnershipMode::External;
+        world.artifacts.topics.push(external);
+        assert_eq!(needed(&world.desired(), None).inputs, ["raw.v1", "theirs.v1"]);
+        assert_eq!(codes(&world), []);
+        for name in ["raw.v1", "theirs.v1"] {
+            world.observations.absent_inputs = [name.to_owned()].into();
+            assert_eq!(codes(&world), [BlockerCode::FlinkInputMissing], "{name}");
+            assert!(world.plan().blockers[0].message.contains(name));
+        }
+        world.observations.absent_inputs = ["raw.v1".to_owned()].into();
+        let made = world.with_topic(topic("raw.v1", 1, &[]), None);
+        assert_eq!(codes(&made), [], "a model of this project makes it");
+        let mut running = World::new().with_job(job("clean"), Some(JobState::Running)).owned();
+        running.declared.source_topics.insert("raw".into(), "raw.v1".into());
+        running.dag.nodes.extend([node("raw", NodeType::Source, &[]), node("clean", NodeType::Model, &["raw"])]);
+        running.observations.absent_inputs = ["raw.v1".to_owned()].into();
+        assert_eq!(codes(&running), [], "it runs");
+    }
 
     fn change(kind: Kind, verb: Verb) -> Change {
         Change {
@@ -156,7 +234,7 @@ mod tests {
             ] {
                 let found = |forbids_deletion| {
                     let world = World { forbids_deletion, ..World::new() };
-                    blockers(&[change(kind, verb)], &[], &world.desired())
+                    blockers(&[change(kind, verb)], &[], &world.desired(), &BTreeSet::new())
                 };
                 assert_eq!(found(false), [], "{kind} {verb}");
                 let codes: Vec<BlockerCode> = found(true).iter().map(|blocker| blocker.code).collect();

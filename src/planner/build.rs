@@ -290,9 +290,11 @@ impl<'a> Builder<'a> {
         }
         self.order();
         let desired = self.input.desired;
-        let (offline, consumers) = match self.input.evidence {
-            Evidence::Offline => (true, None),
-            Evidence::Online { observations, .. } => (false, observations.consumers.as_ref()),
+        let (offline, consumers, absent_inputs) = match self.input.evidence {
+            Evidence::Offline => (true, None, &BTreeSet::new()),
+            Evidence::Online { observations, .. } => {
+                (false, observations.consumers.as_ref(), &observations.absent_inputs)
+            }
         };
         let removal_candidates = self.removal_candidates();
         self.requirements.sort_by(|a, b| {
@@ -309,7 +311,7 @@ impl<'a> Builder<'a> {
             environment: desired.environment.to_owned(),
             offline,
             actions: Vec::new(),
-            blockers: blockers::blockers(&self.changes, &self.assessments, desired),
+            blockers: blockers::blockers(&self.changes, &self.assessments, desired, absent_inputs),
             risk_summary: RiskSummary::of(&risks),
             changes: self.changes,
             requirements: self.requirements,

@@ -23,6 +23,8 @@ pub struct Declared {
     pub exposures: BTreeMap<String, DeclaredExposure>,
     /// Test name → the model or source under test.
     pub tests: BTreeMap<String, String>,
+    /// Source name → the topic that it stands for.
+    pub source_topics: BTreeMap<String, String>,
     /// Models whose output is external.
     pub external_models: BTreeSet<String>,
     /// `(kind, logical owner)` of every explicit removal.
@@ -48,6 +50,7 @@ impl Declared {
             owners: models.chain(sources).filter_map(|(name, owner)| Some((name.clone(), owner.clone()?))).collect(),
             exposures: exposures.collect(),
             tests: project.tests.iter().map(|test| (test.name.clone(), test.model.clone())).collect(),
+            source_topics: project.sources.iter().map(|source| (source.name.clone(), source.topic.clone())).collect(),
             external_models: project
                 .models
                 .iter()
@@ -92,6 +95,19 @@ impl<'a> Desired<'a> {
             connect: compiled.project.runtime.connect.as_ref(),
             forbids_deletion: compiled.project.environment.forbid_deletion,
         }
+    }
+
+    /// Topics that the job of this owner reads and that nothing here makes: those of sources and of external models.
+    pub(super) fn external_inputs(&self, owner: &Ownership) -> BTreeSet<&str> {
+        let external = |name: &String| {
+            let topics = self.artifacts.topics.iter();
+            let mut of_model = topics.filter(|topic| topic.ownership.mode == OwnershipMode::External);
+            let source = self.declared.source_topics.get(name);
+            source.or_else(|| of_model.find(|topic| topic.ownership.name == *name).map(|topic| &topic.name))
+        };
+        let node = self.dag.nodes.get(&owner.name);
+        let upstream = node.into_iter().flat_map(|node| &node.upstream);
+        upstream.filter_map(external).map(String::as_str).collect()
     }
 
     /// The ownership object of the artifact behind each resource, by kind and physical name.

@@ -21,6 +21,8 @@ pub struct Needs {
     pub versions: Vec<SubjectVersion>,
     /// Subjects whose next version number is needed (highest ever used + 1) → `Observations::next_versions`.
     pub numbered: Vec<String>,
+    /// Topics of others that jobs of models read: do they exist? → `Observations::absent_inputs`.
+    pub inputs: Vec<String>,
     /// Flink jobs, those of tests too, on the cluster that each belongs to.
     pub jobs: Vec<String>,
     /// Connectors of the default cluster, desired ones and those of removals: one strict read each.
@@ -49,6 +51,8 @@ pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
     let connectors = artifacts.connectors.iter().filter(|connector| observed(&connector.ownership, selection));
     let jobs = artifacts.flink_jobs.iter().chain(&artifacts.test_jobs);
     let jobs = jobs.filter(|job| observed(&job.ownership, selection));
+    let readers = artifacts.flink_jobs.iter().filter(|job| observed(&job.ownership, selection));
+    let inputs = readers.flat_map(|job| desired.external_inputs(&job.ownership)).map(str::to_owned);
     // A project with removals is never planned in part.
     let removed = artifacts.connector_removals.iter().map(|removal| removal.name.clone());
     let references = || schemas(desired, selection).flat_map(|schema| &schema.references);
@@ -59,6 +63,7 @@ pub fn needed(desired: &Desired<'_>, selection: Option<&Selection>) -> Needs {
         subjects: sorted(schemas(desired, selection).map(|schema| schema.subject.clone())),
         versions: sorted(references().map(version_of)),
         numbered: sorted(numbered.map(|schema| schema.subject.clone())),
+        inputs: sorted(inputs),
         jobs: sorted(jobs.map(|job| job.name.clone())),
         connectors: sorted(connectors.map(|connector| connector.name.clone()).chain(removed)),
     }

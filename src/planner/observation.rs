@@ -148,6 +148,8 @@ pub struct Observations {
     pub next_versions: BTreeMap<String, u32>,
     /// Of the referenced versions that were asked for, those that exist.
     pub live_versions: BTreeSet<SubjectVersion>,
+    /// Of the inputs that were asked for, those that certainly do not exist.
+    pub absent_inputs: BTreeSet<String>,
     /// None when no topic of the plan is watched.
     pub consumers: Option<ConsumerEvidence>,
 }

@@ -315,6 +315,7 @@ fn the_needs_of_a_plan_are_named_beforehand() {
             subjects: vec!["a-value".to_owned(), "z-value".to_owned()],
             versions: vec![SubjectVersion { subject: "z-value".to_owned(), version: 2 }],
             numbered: vec!["z-value".to_owned()],
+            inputs: Vec::new(),
             jobs: Vec::new(),
             connectors: Vec::new(),
         }

@@ -313,7 +313,7 @@ impl ProviderFailure {
             Self::Protocol { .. } | Self::Rejected { reply: Reply::Http { status: 404, .. }, .. } => Some(
                 "check the address in the runtime block: another service, or something in front of this one, may have answered",
             ),
-            Self::Timeout => Some("check that the service is healthy, then run the command again"),
+            Self::Timeout => Some("check that the service is healthy"),
             Self::CannotReducePartitions { .. } => {
                 Some("Kafka cannot take partitions away: declare at least as many as the topic has")
             }
@@ -321,7 +321,7 @@ impl ProviderFailure {
             Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => {
                 Some("plan again: the topic was created after the live topics were read")
             }
-            Self::Busy { .. } => Some("wait until the service has settled, then run the command again"),
+            Self::Busy { .. } => Some("wait until the service has settled"),
             Self::Uncertain { .. } | Self::Aborted { uncertain: true } | Self::Partial { .. } | Self::RemovalDrift => {
                 Some("look at the live resource before anything else is changed, then recover the operation")
             }

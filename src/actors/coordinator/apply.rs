@@ -75,12 +75,15 @@ impl Apply {
                     // The lock is still held: the action failed, the lock did not.
                     diagnostic.code = Code::E407DeployError;
                 }
-                if failure.outdates_the_plan() {
-                    diagnostic = diagnostic.suggest(
-                        "the live resource changed after the plan was made; this operation now waits for recovery, and until \
-                         it is resolved nothing can be planned or applied here: see `streamt state status`",
-                    );
-                }
+                let first = match (failure.outdates_the_plan(), diagnostic.suggestion.take()) {
+                    (true, _) => "the live resource changed after the plan was made; ".to_owned(),
+                    (false, Some(advice)) => format!("{advice}; "),
+                    (false, None) => String::new(),
+                };
+                diagnostic = diagnostic.suggest(format!(
+                    "{first}this operation now waits for recovery, and until it is resolved nothing can be planned or applied \
+                     here: see `streamt state status`"
+                ));
                 let diagnostic = diagnostic.operation(self.intent.operation_id);
                 self.errors.push(diagnostic.clone());
                 self.lists.errors.push(ActionFailure { label: work.label.clone(), diagnostic });

@@ -151,6 +151,18 @@ pub async fn look(
         let message = kafka::ObserveTopics { ctx: ctx.clone(), names: needs.topics.clone(), read: ConfigRead::Strict };
         answered(kafka.send(message).await).map_err(told(ProviderKind::Kafka, "reading topics"))
     };
+    let inputs = async {
+        let Some(kafka) = providers.kafka.as_ref().filter(|_| !needs.inputs.is_empty()) else {
+            return Ok(Default::default());
+        };
+        let message = kafka::ObserveTopics { ctx: ctx.clone(), names: needs.inputs.clone(), read: ConfigRead::None };
+        match answered(kafka.send(message).await) {
+            Ok(seen) => Ok(seen.into_iter().filter(|(_, live)| !live.exists).map(|(name, _)| name).collect()),
+            // Whoever may not see a topic of somebody else does not know whether it exists.
+            Err(ProviderFailure::Auth { .. }) => Ok(Default::default()),
+            Err(failure) => Err(told(ProviderKind::Kafka, "reading topics")(failure)),
+        }
+    };
     let schemas = async {
         let Some(registry) = &providers.schema_registry else { return Ok(Default::default()) };
         observer(&OperationEvent::Observing {
@@ -178,14 +190,15 @@ pub async fn look(
             .await
             .map_err(told(ProviderKind::Flink, "reading jobs"))
     };
-    let (topics, (schemas, mut refused), jobs, connectors) = tokio::try_join!(topics, schemas, running, connectors)?;
+    let (topics, absent_inputs, (schemas, mut refused), jobs, connectors) =
+        tokio::try_join!(topics, inputs, schemas, running, connectors)?;
     let ObservedConnectors { connectors, findings } = connectors;
     let (errors, warnings): (Vec<_>, Vec<_>) = findings.into_iter().partition(Diagnostic::is_error);
     refused.extend(errors);
     if refused.has_errors() {
         return Err(NoPlan::Refused(refused));
     }
-    let mut observations = Observations { topics, jobs, connectors, ..schemas };
+    let mut observations = Observations { topics, absent_inputs, jobs, connectors, ..schemas };
 
     let first = decide(subject, &state, observations.clone()).await?;
     let first = Look { warnings: warnings.into(), ..first };

@@ -246,18 +246,20 @@ fn outcome(compiled: &Compiled, made: &Made, payload: &PlanPayload, offline: boo
 pub fn change_rows(plan: &Plan) -> Vec<ChangeRow<'_>> {
     let mut active: Vec<_> = plan.active().filter_map(|change| Some((change, change.verb?))).collect();
     active.sort_by_key(|(change, _)| change.kind);
-    let stopped = |change: &Change| {
-        plan.blockers.iter().any(|blocker| blocker.kind == change.kind && blocker.resource == change.name)
-    };
     (active.into_iter())
         .map(|(change, action)| ChangeRow {
             kind: change.kind,
             name: &change.name,
             action,
-            cause: if stopped(change) { Some(Cause::Blocked) } else { change.cause() },
+            cause: if stopped(plan, change) { Some(Cause::Blocked) } else { change.cause() },
             changes: &change.changes,
         })
         .collect()
+}
+
+/// A blocker keeps it from being changed.
+fn stopped(plan: &Plan, change: &Change) -> bool {
+    plan.blockers.iter().any(|blocker| blocker.kind == change.kind && blocker.resource == change.name)
 }
 
 /// A plan as text, with what only a fresh plan knows.
@@ -265,7 +267,7 @@ pub fn view(plan: &Plan, payload: &PlanPayload, offline: bool, next: Option<&str
     let drifted: Vec<(Kind, String)> = plan
         .changes
         .iter()
-        .filter(|change| change.is_drift())
+        .filter(|change| change.is_drift() && !stopped(plan, change))
         .map(|change| (change.kind, change.name.clone()))
         .collect();
     let gone: Vec<String> = plan.removal_candidates.iter().map(|candidate| candidate.resource_id.to_string()).collect();

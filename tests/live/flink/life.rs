@@ -322,3 +322,24 @@ fn a_state_backend_that_the_cluster_lacks_is_told() {
     let status = told_why(&yard);
     assert!(status.stdout.contains("EmbeddedRocksDBStateBackendFactory"), "{}", status.stdout);
 }
+
+/// A job that reads a topic that nobody made would fail at once and could not be started again.
+#[test]
+fn a_job_waits_for_the_topic_of_its_source() {
+    let yard = Yard::new();
+    let missing = format!("{}.missing", yard.project);
+    yard.write(&yard.yaml().replace(&yard.raw(), &missing));
+    let planned = yard.run("plan --detailed-exitcode -o json").exits(3).json();
+    let blocker = &planned["data"]["safety_blockers"][0];
+    assert_eq!((&blocker["code"], &blocker["details"]["topics"]), (&json!("flink_input_missing"), &json!([missing])));
+    let refused = yard.run("apply -o json").exits(1);
+    assert_eq!(code(&refused), "E417_SAFETY_BLOCKED", "{}", refused.stdout);
+    assert!(refused.stdout.contains(&missing), "{}", refused.stdout);
+    assert!(yard.place.jobs(&yard.job()).is_empty());
+    yard.run("explain flink_input_missing").exits(0);
+
+    crate::estate::blocking(super::yard::create(missing.clone()));
+    yard.run("apply -o json").exits(0);
+    yard.place.running(&yard.job());
+    crate::estate::blocking(clean_up([missing]));
+}
