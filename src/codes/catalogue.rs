@@ -188,6 +188,7 @@ catalogue! {
     W230UpdatingResult => "W230_UPDATING_RESULT",
     W232NoTimeAttribute => "W232_NO_TIME_ATTRIBUTE",
     W233TopicNamesCollide => "W233_TOPIC_NAMES_COLLIDE",
+    W236SchemaNotRegistered => "W236_SCHEMA_NOT_REGISTERED",
     W301ColumnTypeMismatch => "W301_COLUMN_TYPE_MISMATCH",
     W302UnknownTypeText => "W302_UNKNOWN_TYPE_TEXT",
     W303ContractMissingColumn => "W303_CONTRACT_MISSING_COLUMN",

@@ -228,6 +228,24 @@ fn a_generated_avro_schema_has_a_nullable_field_for_every_data_column() {
 }
 
 #[test]
+fn a_schema_of_which_nothing_is_told_is_no_silence() {
+    let told = |format, mode, columns| {
+        let mut project = shop();
+        let block = SchemaBlock { format, compatibility: Some(Compatibility::Backward), ..schema() };
+        project.models.push(Model { schema: Some(block), ownership: OwnershipBlock { mode }, columns, ..model("m") });
+        let compiled = compile(Arc::new(project)).unwrap();
+        assert!(compiled.artifacts.schemas.is_empty());
+        warnings(&compiled).into_iter().filter(|warning| warning.starts_with("W236")).collect::<Vec<_>>()
+    };
+    let bare = "W236 the schema of model 'm' has neither a definition nor columns to make one from: no subject is registered, and no compatibility is set";
+    assert_eq!(told(None, OwnershipMode::Managed, vec![]), [bare]);
+    assert_eq!(told(Some(SchemaFormat::Avro), OwnershipMode::Adopted, vec![]), [bare]);
+    assert_eq!(told(None, OwnershipMode::External, vec![]), [""; 0]);
+    let json = told(Some(SchemaFormat::Json), OwnershipMode::Managed, vec![column("a", "INT")]);
+    assert!(json[0].contains("no definition, and only Avro is made from columns"), "{json:?}");
+}
+
+#[test]
 fn schemas_are_taken_as_written_or_refused() {
     let artifact = |block: SchemaBlock| {
         let mut project = shop();

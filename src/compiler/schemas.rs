@@ -12,6 +12,23 @@ use super::canonical::MAX_INTEGER;
 use super::context::Context;
 use super::strict_json::{self, StrictError};
 
+/// The schema of what a model of this project writes, of which nothing is told. One of a source is read from the registry.
+fn unwritten(owner: &Owner<'_>) -> Option<Diagnostic> {
+    match (owner.owner_type, owner.mode) {
+        (OwnerType::Source, _) | (OwnerType::Model, OwnershipMode::External) => return None,
+        (OwnerType::Model, OwnershipMode::Managed | OwnershipMode::Adopted) => {}
+    }
+    let lacks = match owner.columns.is_empty() {
+        true => "has neither a definition nor columns to make one from",
+        false => "has no definition, and only Avro is made from columns",
+    };
+    let message =
+        format!("the schema of model '{}' {lacks}: no subject is registered, and no compatibility is set", owner.name);
+    let finding = Diagnostic::new(Code::W236SchemaNotRegistered, message)
+        .suggest("declare the columns of the model, or write schema.definition");
+    Some(owner.origin.mark("schema", finding))
+}
+
 /// Bytes of one definition; a registry takes less.
 const DEFINITION_LIMIT: usize = 4 << 20;
 
@@ -89,7 +106,11 @@ fn artifact(context: &mut Context<'_>, block: &SchemaBlock, owner: &Owner<'_>) -
         None => Ok(None),
     };
     let schema = match body {
-        Ok(schema) => schema?,
+        Ok(Some(schema)) => schema,
+        Ok(None) => {
+            context.findings.extend(unwritten(owner));
+            return None;
+        }
         Err(refusal) => {
             let message = format!("the schema of {} '{}' {}", owner.owner_type.as_str(), owner.name, refusal.why);
             let finding = Diagnostic::new(refusal.code, message);
