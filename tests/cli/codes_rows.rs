@@ -330,6 +330,7 @@ const WARNINGS: &[Row] = &[
         "models:\n  - {name: n}\n  - {name: m, materialized: topic, sql: \"SELECT §* FROM {{ ref('n') }}\"}\n",
     ),
     row("W233_TOPIC_NAMES_COLLIDE", "models:\n  - {name: m, topic: {name: a.b}}\n  - {name: n, topic: {name: §a_b}}\n"),
+    row("W236_SCHEMA_NOT_REGISTERED", "models:\n  - {name: m, topic: {name: m}, schema: §{compatibility: BACKWARD}}\n"),
     row("W217_VERSION_GAP", "models:\n  - {name: m_v1, version: 1}\n  - {name: m_v3, version: §3}\n"),
     row(
         "W218_ML_PREDICT_OPAQUE_OUTPUT",
