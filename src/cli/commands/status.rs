@@ -4,28 +4,28 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::cli::glob::Glob;
-use crate::cli::outcome::{self, CmdResult, Failure, Outcome};
+use crate::cli::outcome::{CmdResult, Failure, Outcome, exit};
 use crate::cli::{console, live, project};
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, SchemaArtifact, TopicArtifact};
+use crate::compiler::artifact::Kind;
 use crate::messages::status::{ObserveRequest, Observed};
-use crate::planner::Cause;
 use crate::planner::connector::ConnectorName;
-use crate::planner::observation::{EvidenceStatus, SchemaObservation, TopicObservation};
-use crate::planner::topic::TopicDiff;
-use crate::project::model::OwnershipMode;
+use crate::planner::observation::EvidenceStatus;
 use crate::state::control::{OperationStatus, Status};
 
 use super::connector_rows::{self, ConnectorRow};
 use super::group_rows::{self, GroupRow};
 use super::job_rows::{self, JobRow};
+use super::schema_rows::{self, SchemaRow};
+use super::status_scope::Scope;
+use super::topic_rows::{self, SourceRow, TopicRow};
 use super::why;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -92,73 +92,10 @@ struct StatusData {
 }
 
 #[derive(Serialize)]
-struct SchemaRow {
-    subject: String,
-    exists: Option<bool>,
-    version: Option<u32>,
-    schema_type: Option<&'static str>,
-    /// Why it is not as declared, when that could be told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<Cause>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum TopicStatus {
-    Ok,
-    Missing,
-    Drift,
-    Unknown,
-}
-
-#[derive(Serialize)]
-struct TopicRow {
-    name: String,
-    exists: Option<bool>,
-    partitions: Option<u32>,
-    replication_factor: Option<u16>,
-    status: TopicStatus,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cause: Option<Cause>,
-    /// With `--lag`; null when it could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    message_count: Option<Option<u64>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    drifts: Vec<DriftRow>,
-}
-
-#[derive(Serialize)]
-struct DriftRow {
-    field: String,
-    actual: Value,
-    desired: Value,
-}
-
-#[derive(Serialize)]
-struct SourceRow {
-    name: String,
-    topic: String,
-    exists: Option<bool>,
-    partitions: Option<u32>,
-    observation: &'static str,
-}
-
-#[derive(Serialize)]
 struct ExternalRow {
     kind: Kind,
     name: String,
     observation: &'static str,
-}
-
-/// What the filter keeps of the declarations.
-struct Scope<'a> {
-    topics: Vec<&'a TopicArtifact>,
-    schemas: Vec<&'a SchemaArtifact>,
-    connectors: Vec<&'a ConnectorArtifact>,
-    /// Those of models and those of tests.
-    jobs: Vec<&'a FlinkJobArtifact>,
-    sources: Vec<(&'a str, &'a str)>,
-    external: Vec<(Kind, &'a str)>,
 }
 
 pub fn run(context: &Context, args: &StatusArgs) -> CmdResult {
@@ -179,7 +116,7 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
     let filter = args.filter.as_deref().map(Glob::new);
     let opened = project::open(context, &args.project)?;
     let (compiled, mut warnings) = project::checked(opened)?;
-    let scope = scope(&compiled, filter.as_ref());
+    let scope = Scope::of(&compiled, filter.as_ref());
     let external = |kind: Kind| scope.external.iter().filter(move |(own, _)| *own == kind).map(|(_, name)| *name);
     let mut others: Vec<String> = match args.include_external {
         false => Vec::new(),
@@ -217,41 +154,9 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
         return Err(outcome.fail(errors));
     }
     if args.health && !healthy {
-        let exit = outcome.exit(crate::cli::outcome::exit::FAILURE);
-        return Ok(exit);
+        return Ok(outcome.exit(exit::FAILURE));
     }
     Ok(outcome)
-}
-
-fn scope<'a>(compiled: &'a Compiled, filter: Option<&Glob>) -> Scope<'a> {
-    let keeps = |name: &str| filter.is_none_or(|filter| filter.matches(name));
-    let artifacts = &compiled.artifacts;
-    let ours = |mode: OwnershipMode| mode != OwnershipMode::External;
-    let external_topics = artifacts.topics.iter().filter(|topic| !ours(topic.ownership.mode));
-    let external_connectors = artifacts.connectors.iter().filter(|connector| !ours(connector.ownership.mode));
-    let external_jobs = artifacts.flink_jobs.iter().chain(&artifacts.test_jobs).filter(|job| !ours(job.ownership.mode));
-    let external_schemas = artifacts.schemas.iter().filter(|schema| !ours(schema.ownership.mode));
-    Scope {
-        topics: artifacts.topics.iter().filter(|topic| ours(topic.ownership.mode) && keeps(&topic.name)).collect(),
-        schemas: (artifacts.schemas.iter())
-            .filter(|schema| ours(schema.ownership.mode) && keeps(&schema.subject))
-            .collect(),
-        connectors: (artifacts.connectors.iter())
-            .filter(|connector| ours(connector.ownership.mode) && keeps(&connector.name))
-            .collect(),
-        jobs: job_rows::own(compiled).filter(|job| keeps(&job.name)).collect(),
-        sources: (compiled.project.sources.iter())
-            .map(|source| (source.name.as_str(), source.topic.as_str()))
-            .filter(|(name, topic)| keeps(name) || keeps(topic))
-            .collect(),
-        external: external_schemas
-            .map(|schema| (Kind::Schema, schema.subject.as_str()))
-            .chain(external_topics.map(|topic| (Kind::Topic, topic.name.as_str())))
-            .chain(external_jobs.map(|job| (Kind::FlinkJob, job.name.as_str())))
-            .chain(external_connectors.map(|connector| (Kind::Connector, connector.name.as_str())))
-            .filter(|(_, name)| keeps(name))
-            .collect(),
-    }
 }
 
 /// W147: without the right to read configs, nothing is said about them.
@@ -303,7 +208,7 @@ fn assemble(
     }
     let live_topics = live_topics.map(|live| live.topics);
     let mut topics: Vec<TopicRow> = (scope.topics.iter())
-        .map(|topic| topic_row(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name)), configs_read))
+        .map(|topic| TopicRow::of(topic, live_topics.as_ref().and_then(|live| live.get(&topic.name)), configs_read))
         .collect();
     if args.lag {
         for row in &mut topics {
@@ -316,25 +221,14 @@ fn assemble(
         }
     }
     let mut schemas: Vec<SchemaRow> = (scope.schemas.iter())
-        .map(|schema| schema_row(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
+        .map(|schema| SchemaRow::of(schema, live_subjects.as_ref().and_then(|live| live.get(&schema.subject))))
         .collect();
     let mut connectors: Vec<ConnectorRow> = (scope.connectors.iter())
         .map(|sink| ConnectorRow::of(sink, live_connectors.as_ref().and_then(|live| live.get(&sink.name))))
         .collect();
     let mut differing: Vec<why::Differing<'_>> = Vec::new();
-    differing.extend(schemas.iter_mut().filter(|row| row.exists == Some(false)).map(|row| why::Differing {
-        kind: Kind::Schema,
-        name: &row.subject,
-        exists: false,
-        live: None,
-        cause: &mut row.cause,
-    }));
-    differing.extend(
-        topics.iter_mut().filter(|row| matches!(row.status, TopicStatus::Missing | TopicStatus::Drift)).map(|row| {
-            let exists = row.status == TopicStatus::Drift;
-            why::Differing { kind: Kind::Topic, name: &row.name, exists, live: None, cause: &mut row.cause }
-        }),
-    );
+    differing.extend(schemas.iter_mut().filter_map(SchemaRow::differing));
+    differing.extend(topics.iter_mut().filter_map(TopicRow::differing));
     differing.extend(connectors.iter_mut().filter_map(|row| {
         let live = live_connectors.as_ref().and_then(|live| live.get(&row.name)).map(|seen| &seen.live)?;
         row.differing(live)
@@ -349,7 +243,7 @@ fn assemble(
     let observed =
         |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =
-        scope.sources.iter().map(|(name, topic)| source_row(name, topic, observed(topic))).collect();
+        scope.sources.iter().map(|(name, topic)| SourceRow::of(name, topic, observed(topic))).collect();
     let external = (scope.external.iter())
         .map(|(kind, name)| ExternalRow {
             kind: *kind,
@@ -366,7 +260,7 @@ fn assemble(
     topics.sort_by(|a, b| a.name.cmp(&b.name));
     connectors.sort_by(|a, b| a.name.cmp(&b.name));
     jobs.sort_by(|a, b| a.name.cmp(&b.name));
-    let healthy = topics.iter().all(|topic| topic.status == TopicStatus::Ok)
+    let healthy = topics.iter().all(TopicRow::is_healthy)
         && schemas.iter().all(|schema| schema.exists == Some(true))
         && jobs.iter().all(JobRow::is_healthy)
         && connectors.iter().all(ConnectorRow::is_healthy)
@@ -388,80 +282,6 @@ fn assemble(
     (data, errors, healthy)
 }
 
-fn topic_row(topic: &TopicArtifact, live: Option<&TopicObservation>, configs_read: bool) -> TopicRow {
-    let mut drifts = live.filter(|live| live.exists).map(|live| drifts(topic, live)).unwrap_or_default();
-    drifts.retain(|drift| configs_read || !drift.field.starts_with("config."));
-    TopicRow {
-        name: topic.name.clone(),
-        exists: live.map(|live| live.exists),
-        partitions: live.and_then(|live| live.partitions),
-        replication_factor: live.and_then(|live| live.replication_factor),
-        status: match live {
-            None => TopicStatus::Unknown,
-            Some(live) if !live.exists => TopicStatus::Missing,
-            Some(_) if drifts.is_empty() => TopicStatus::Ok,
-            Some(_) => TopicStatus::Drift,
-        },
-        cause: None,
-        message_count: None,
-        drifts,
-    }
-}
-
-/// What differs from the declaration, secrets masked as in a plan.
-fn drifts(topic: &TopicArtifact, live: &TopicObservation) -> Vec<DriftRow> {
-    let diff = TopicDiff::of(topic, live);
-    let row = |field: &str, actual: Value, desired: Value| DriftRow { field: field.to_owned(), actual, desired };
-    let mut rows = Vec::new();
-    for change in [&diff.partitions, &diff.reduction].into_iter().flatten() {
-        rows.push(row("partitions", json!(change.from), json!(change.to)));
-    }
-    if let Some(change) = &diff.replication_factor {
-        rows.push(row("replication_factor", json!(change.from), json!(change.to)));
-    }
-    for (field, change) in diff.changes() {
-        if let Some(key) = field.strip_prefix("config.") {
-            match change.as_object() {
-                Some(sides) => rows.push(row(&format!("config.{key}"), sides["from"].clone(), sides["to"].clone())),
-                None => rows.push(row(&field, change.clone(), change)),
-            }
-        }
-    }
-    rows
-}
-
-fn schema_row(schema: &SchemaArtifact, live: Option<&SchemaObservation>) -> SchemaRow {
-    SchemaRow {
-        subject: schema.subject.clone(),
-        exists: live.map(|live| live.exists),
-        version: live.and_then(|live| live.version),
-        schema_type: live.and_then(|live| live.schema_type).map(|schema_type| schema_type.as_str()),
-        cause: None,
-    }
-}
-
-fn source_row(name: &str, topic: &str, live: Option<&TopicObservation>) -> SourceRow {
-    SourceRow {
-        name: name.to_owned(),
-        topic: topic.to_owned(),
-        exists: live.map(|live| live.exists),
-        partitions: live.and_then(|live| live.partitions),
-        observation: if live.is_some() { "verified" } else { "not_requested" },
-    }
-}
-
-fn number<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
-}
-
-fn existence(exists: Option<bool>) -> &'static str {
-    match exists {
-        None => "UNKNOWN",
-        Some(true) => "OK",
-        Some(false) => "MISSING",
-    }
-}
-
 fn text(data: &StatusData) -> Doc {
     let mut doc = Doc::new();
     doc.heading(format!("Project {}", data.project));
@@ -469,50 +289,8 @@ fn text(data: &StatusData) -> Doc {
     if nothing && data.flink_jobs.is_empty() {
         doc.line("No topic, schema, Flink job or connector to look at.");
     }
-    if !data.schemas.is_empty() {
-        doc.blank().table(
-            &["SCHEMA", "STATUS", "VERSION", "TYPE"],
-            (data.schemas.iter())
-                .map(|row| {
-                    let kind = row.schema_type.unwrap_or("-").to_owned();
-                    let status = why::told(existence(row.exists), row.cause);
-                    vec![row.subject.clone(), status, number(row.version), kind]
-                })
-                .collect(),
-        );
-    }
-    if !data.topics.is_empty() {
-        let counted = data.topics.iter().any(|row| row.message_count.is_some());
-        let mut header = vec!["TOPIC", "STATUS", "PARTITIONS", "REPLICATION"];
-        header.extend(counted.then_some("MESSAGES"));
-        doc.blank().table(
-            &header,
-            (data.topics.iter())
-                .map(|row| {
-                    let status = why::told(outcome::json(&row.status).as_str().unwrap_or_default(), row.cause);
-                    let mut cells =
-                        vec![row.name.clone(), status, number(row.partitions), number(row.replication_factor)];
-                    cells.extend(row.message_count.map(number));
-                    cells
-                })
-                .collect(),
-        );
-        for row in data.topics.iter().filter(|row| !row.drifts.is_empty()) {
-            doc.line(Line::new().tone(Tone::Update, format!("~ {}", row.name)));
-            let shown = |value: &Value| match value {
-                Value::Null => "(not set)".to_owned(),
-                Value::String(text) => text.clone(),
-                Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
-            };
-            doc.pairs(
-                4,
-                (row.drifts.iter()).map(|drift| {
-                    let text = format!("{}, declared {}", shown(&drift.actual), shown(&drift.desired));
-                    (drift.field.clone(), text)
-                }),
-            );
-        }
-    }
+    schema_rows::table(&mut doc, &data.schemas);
+    topic_rows::table(&mut doc, &data.topics);
     job_rows::table(&mut doc, &data.flink_jobs);
     connector_rows::table(&mut doc, &data.connectors);
     if data.operation_status.as_ref().is_some_and(|operation| operation.status != Status::Clear) {
@@ -520,15 +298,8 @@ fn text(data: &StatusData) -> Doc {
             Line::new().tone(Tone::Warning, "An operation is unfinished: `streamt state status` tells how to go on."),
         );
     }
-    if data.observation_scope == "managed_and_external" && !data.source_topics.is_empty() {
-        doc.blank().table(
-            &["SOURCE", "TOPIC", "STATUS", "PARTITIONS"],
-            (data.source_topics.iter())
-                .map(|row| {
-                    vec![row.name.clone(), row.topic.clone(), existence(row.exists).to_owned(), number(row.partitions)]
-                })
-                .collect(),
-        );
+    if data.observation_scope == "managed_and_external" {
+        topic_rows::sources(&mut doc, &data.source_topics);
     }
     if data.groups_complete && data.consumer_groups.iter().flatten().all(Vec::is_empty) {
         doc.blank().line("No consumer group has committed offsets on these topics.");
