@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Apache Flink for `services`: flink (2.2.0) and flink-1 (1.20.3), each a session cluster of one JobManager and one TaskManager
-# and the SQL Gateway with the Kafka connector: three processes under one name, 500 MiB together. `up` starts those of the
-# three that do not run, on the ports they had: a test kills one and calls `up` again. Logs: `services logs flink/gateway`.
+# with RocksDB, and the SQL Gateway with the Kafka connector: three processes under one name, 500 MiB together. `up` starts those
+# of the three that do not run, on the ports they had: a test kills one and calls `up` again. Logs: `services logs flink/gateway`.
 
 FLINK_VERSION=2.2.0
 FLINK_1_VERSION=1.20.3
@@ -62,6 +62,9 @@ parallelism.default: 1
 io.tmp.dirs: "$dir/tmp"
 execution.checkpointing.dir: "file://$dir/checkpoints"
 execution.checkpointing.savepoint-dir: "file://$dir/savepoints"
+state.backend.rocksdb.memory.managed: false
+state.backend.rocksdb.metrics.block-cache-capacity: true
+state.backend.rocksdb.metrics.estimate-num-keys: true
 sql-gateway.endpoint.rest.address: 127.0.0.1
 sql-gateway.endpoint.rest.bind-address: 127.0.0.1
 sql-gateway.endpoint.rest.port: $((port + 1))

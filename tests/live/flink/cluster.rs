@@ -66,6 +66,25 @@ impl Place {
         self.job_when(name, |job| job["state"] == "RUNNING" && job["tasks"]["running"] == job["tasks"]["total"])
     }
 
+    /// The values of a running job's metrics whose name ends so, by name; empty while there are none.
+    pub fn metrics(&self, job: &Value, ending: &str) -> Vec<(String, String)> {
+        let id = job["jid"].as_str().expect("an id");
+        let (status, body) = self.ask("GET", &format!("/jobs/{id}"));
+        assert_eq!(status, 200, "{body}");
+        let mut found = Vec::new();
+        for vertex in body["vertices"].as_array().expect("vertices") {
+            let path = format!("/jobs/{id}/vertices/{}/metrics", vertex["id"].as_str().expect("an id"));
+            let listed = self.ask("GET", &path).1;
+            let names = listed.as_array().into_iter().flatten().filter_map(|metric| metric["id"].as_str());
+            for name in names.filter(|name| name.ends_with(ending)) {
+                let asked = name.replace('[', "%5B").replace(']', "%5D").replace(' ', "%20");
+                let value = self.ask("GET", &format!("{path}?get={asked}")).1[0]["value"].clone();
+                found.push((name.to_owned(), value.as_str().unwrap_or_default().to_owned()));
+            }
+        }
+        found
+    }
+
     pub fn cancel(&self, name: &str) {
         for job in self.jobs(name) {
             let _ = self.ask("PATCH", &format!("/jobs/{}?mode=cancel", job["jid"].as_str().expect("an id")));

@@ -169,17 +169,9 @@ fn a_job_that_fails_is_told_with_its_root_cause() {
     yard.put(r#"{"id": "a", "amount": 7}"#);
     yard.run("apply -o json").exits(0);
     yard.place.job_when(&yard.job(), |job| job["state"] == "FAILED");
-    let status = told_why(&yard);
+    let status = yard.told_why();
     assert_eq!(status.json()["data"]["flink_jobs"][0]["status"], "FAILED");
     assert!(status.stdout.contains("no number") && !status.stdout.contains("\\tat "), "{}", status.stdout);
-}
-
-/// The status of a job that has failed, with its cause: a JobManager answers from a cache for a moment.
-fn told_why(yard: &Yard) -> crate::harness::Run {
-    let told = |run: &crate::harness::Run| run.warning_codes().contains(&"W149_FLINK_JOB_FAILED".to_owned());
-    let status = crate::support::eventually(|| yard.run("status -o json").exits(0), told);
-    assert!(told(&status), "{}", status.stdout);
-    status
 }
 
 /// EXP-002: the project that `init` writes is deployed as it stands, and moves records.
@@ -281,46 +273,6 @@ fn an_event_may_be_late_by_minutes() {
     put(8, "10:03:31.500");
     let first: serde_json::Value = serde_json::from_str(&yard.records(1)[0]).unwrap();
     assert_eq!(first, json!({"window_end": "2026-01-01 10:01:00", "amount": 5}));
-}
-
-/// A key that nobody used for its time is counted anew.
-#[test]
-fn state_is_forgotten_after_its_time() {
-    let yard = Yard::new();
-    let yaml = yard.yaml().replace(
-        "flink: {checkpoint_interval_ms: 1000}",
-        "primary_key: [id]\n    flink: {changelog_mode: upsert, state_ttl_ms: 3000}",
-    );
-    let (head, query) = yaml.split_once("      SELECT id").expect("a query");
-    assert!(head.contains("state_ttl_ms") && query.contains("raw"));
-    yard.write(&format!("{head}      SELECT id, COUNT(*) AS seen FROM {{{{ source(\"raw\") }}}} GROUP BY id\n"));
-    // Both are there before the job is, so that it reads them at once.
-    yard.put(r#"{"id": "a", "amount": 1}"#);
-    yard.put(r#"{"id": "a", "amount": 1}"#);
-    yard.run("apply -o json").exits(0);
-    let seen = |wanted: usize| -> Vec<serde_json::Value> {
-        let records = yard.records(wanted);
-        records
-            .iter()
-            .map(|text| serde_json::from_str::<serde_json::Value>(text).expect("JSON")["seen"].clone())
-            .collect()
-    };
-    assert_eq!(seen(2), [json!(1), json!(2)]);
-    std::thread::sleep(Duration::from_secs(5));
-    yard.put(r#"{"id": "a", "amount": 1}"#);
-    assert_eq!(seen(3), [json!(1), json!(2), json!(1)]);
-}
-
-/// The test cluster has no RocksDB: the job that asks for it fails by that name.
-#[test]
-fn a_state_backend_that_the_cluster_lacks_is_told() {
-    let yard = Yard::new();
-    let settings = "flink: {state_backend: rocksdb, restart_strategy: {type: none}}";
-    yard.write(&yard.yaml().replace("flink: {checkpoint_interval_ms: 1000}", settings));
-    yard.run("apply -o json").exits(0);
-    yard.place.job_when(&yard.job(), |job| job["state"] == "FAILED");
-    let status = told_why(&yard);
-    assert!(status.stdout.contains("EmbeddedRocksDBStateBackendFactory"), "{}", status.stdout);
 }
 
 /// A job that reads a topic that nobody made would fail at once and could not be started again.

@@ -7,5 +7,6 @@ mod example;
 mod kills;
 mod life;
 mod outcomes;
+mod state;
 mod sudden;
 mod yard;

@@ -136,6 +136,14 @@ models:
         self.run("state status -o json").exits(0).json()["data"].clone()
     }
 
+    /// The status of a job that has failed, with its cause: a JobManager answers from a cache for a moment.
+    pub fn told_why(&self) -> Run {
+        let told = |run: &Run| run.warning_codes().contains(&"W149_FLINK_JOB_FAILED".to_owned());
+        let status = crate::support::eventually(|| self.run("status -o json").exits(0), told);
+        assert!(told(&status), "{}", status.stdout);
+        status
+    }
+
     /// What was asked of either service since the mark, `METHOD /path`.
     pub fn since(&self, mark: usize) -> Vec<String> {
         let records = self.order.records();
