@@ -10,10 +10,10 @@ use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, Owner
 use crate::ownership::model::{OwnershipRecord, OwnershipState, ResourceId};
 use crate::project::model::OwnershipMode;
 
-use super::cause::{self, Cause};
+use super::cause::{self, Cause, Live};
 use super::connector::{
-    BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, ManagedConnectorObservation, Outcome,
-    ResolvedConnectorRemoval, default_binding, judge, resolve_removals,
+    BackendIdentity, ConnectorClaims, ConnectorDiff, ConnectorRemovalAssessment, Outcome, ResolvedConnectorRemoval,
+    default_binding, judge, resolve_removals,
 };
 use super::flink::JobDiff;
 use super::model::{Change, Diff, OwnershipRequirement, Plan, RemovalCandidate, Verb};
@@ -167,7 +167,7 @@ impl<'a> Builder<'a> {
                     .suggest("reassign the replicas with the broker's tools, or declare the live factor"),
             );
         }
-        let live = self.live_connector(resource);
+        let live = self.live(resource);
         let difference = observed_verb.map(|_| cause::of(record, &resource.artifact_checksum, owner, exists, live));
         self.changes.push(Change {
             kind: resource.kind,
@@ -216,11 +216,12 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn live_connector(&self, resource: &DesiredResource) -> Option<&'a ManagedConnectorObservation> {
+    fn live(&self, resource: &DesiredResource) -> Option<Live<'a>> {
         let Evidence::Online { observations, .. } = self.input.evidence else { return None };
         match resource.kind {
-            Kind::Connector => observations.connectors.get(&resource.physical_name),
-            Kind::Topic | Kind::Schema | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
+            Kind::Connector => observations.connectors.get(&resource.physical_name).map(Live::Connector),
+            Kind::FlinkJob => observations.jobs.get(&resource.physical_name).map(Live::Job),
+            Kind::Topic | Kind::Schema | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
         }
     }
 

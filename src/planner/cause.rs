@@ -13,6 +13,7 @@ use crate::project::model::OwnershipMode;
 
 use super::Desired;
 use super::connector::{ConnectorClaims, ManagedConnectorObservation, default_binding};
+use super::flink::{JobDiff, JobObservation};
 use super::ownership::{Claim, backend, decide};
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize)]
@@ -42,21 +43,33 @@ impl Cause {
     }
 }
 
-/// What a resource that differs from its declaration says beside its record. `live` is there for a connector: the one kind
-/// whose live form can be compared with its record whatever is declared now.
+/// A live resource that can be compared with its record whatever is declared now.
+#[derive(Clone, Copy, Debug)]
+pub enum Live<'a> {
+    /// The artifact that it would be is the recorded one, or not.
+    Connector(&'a ManagedConnectorObservation),
+    /// It runs, or not: what was recorded was a job that runs.
+    Job(&'a JobObservation),
+}
+
+/// What a resource that differs from its declaration says beside its record.
 pub(super) fn of(
     record: Option<&OwnershipRecord>,
     wanted: &Checksum,
     owner: Option<&Ownership>,
     exists: bool,
-    live: Option<&ManagedConnectorObservation>,
+    live: Option<Live<'_>>,
 ) -> Cause {
     let Some(record) = record else { return Cause::Intended };
     let intended = record.artifact_checksum != *wanted;
-    let touched = live.is_some_and(|live| {
-        let rebuilt = owner.and_then(|owner| live.checksum_as(owner));
-        live.exists() && rebuilt.as_ref() != Some(&record.artifact_checksum)
-    });
+    let touched = match live {
+        None => false,
+        Some(Live::Connector(live)) => {
+            let rebuilt = owner.and_then(|owner| live.checksum_as(owner));
+            live.exists() && rebuilt.as_ref() != Some(&record.artifact_checksum)
+        }
+        Some(Live::Job(live)) => live.job.as_ref().is_some_and(|job| !job.state.runs()),
+    };
     if exists && record.ownership == OwnershipMode::Adopted {
         return if intended { Cause::Intended } else { Cause::Adopted };
     }
@@ -81,14 +94,9 @@ impl<'a> Causes<'a> {
         Self { desired, state, owners: desired.owners(), claims: ConnectorClaims::of(state) }
     }
 
-    /// Why the resource of this physical name differs from its declaration; None for what is external or not declared.
-    pub fn why(
-        &self,
-        kind: Kind,
-        name: &str,
-        exists: bool,
-        live: Option<&ManagedConnectorObservation>,
-    ) -> Option<Cause> {
+    /// Why the resource of this physical name differs from its declaration; None for what is external or not declared, and for a
+    /// job that runs what is recorded, which nobody can see before.
+    pub fn why(&self, kind: Kind, name: &str, exists: bool, live: Option<Live<'_>>) -> Option<Cause> {
         let own = |resource: &&DesiredResource| resource.kind == kind && resource.physical_name == name;
         let resource = self.desired.resources.iter().find(own)?;
         let id = ResourceId::new(self.desired.project, self.desired.environment, kind, &resource.logical_name)?;
@@ -108,9 +116,16 @@ impl<'a> Causes<'a> {
                 Kind::Schema | Kind::Topic | Kind::FlinkJob | Kind::KafkaStreamsJob | Kind::GatewayRule => None,
             },
         };
+        let wanted = &resource.artifact_checksum;
+        let as_declared = match live {
+            Some(Live::Job(live)) => {
+                JobDiff::of(wanted, record.map(|own| &own.artifact_checksum), live).verb().is_none()
+            }
+            Some(Live::Connector(_)) | None => false,
+        };
         match decide(claim) {
             Some(reason) => reason.blocks().then_some(Cause::Blocked),
-            None => Some(of(record, &resource.artifact_checksum, owner, exists, live)),
+            None => (!as_declared).then(|| of(record, wanted, owner, exists, live)),
         }
     }
 }
@@ -119,7 +134,8 @@ impl<'a> Causes<'a> {
 mod tests {
     use super::super::connector::testing::{connector, live, present};
     use super::*;
-    use crate::planner::fixtures::World;
+    use crate::planner::fixtures::{World, job};
+    use crate::planner::flink::JobState;
 
     /// A recorded connector, then the world as `change` leaves it.
     fn why(change: impl FnOnce(&mut World)) -> Option<Cause> {
@@ -128,7 +144,8 @@ mod tests {
         change(&mut world);
         let observed = world.observations.connectors["sink"].clone();
         let desired = world.desired();
-        let cause = Causes::of(&desired, &world.state).why(Kind::Connector, "sink", observed.exists(), Some(&observed));
+        let live = Some(Live::Connector(&observed));
+        let cause = Causes::of(&desired, &world.state).why(Kind::Connector, "sink", observed.exists(), live);
         // Where a plan changes it, the plan says the same.
         if let Some(planned) = world.plan().changes[0].cause() {
             assert_eq!(Some(planned), cause);
@@ -201,5 +218,36 @@ mod tests {
             }),
             Some(Cause::Intended)
         );
+    }
+
+    /// A recorded job, then the world as `change` leaves it.
+    fn why_job(state: Option<JobState>, change: impl FnOnce(&mut World)) -> Option<Cause> {
+        let mut world = World::new().with_job(job("j"), state).owned();
+        change(&mut world);
+        let observed = world.observations.jobs["j"].clone();
+        let desired = world.desired();
+        let live = Some(Live::Job(&observed));
+        let cause = Causes::of(&desired, &world.state).why(Kind::FlinkJob, "j", observed.exists(), live);
+        assert_eq!(world.plan().changes[0].cause(), cause, "the plan says the same");
+        cause
+    }
+
+    /// SAF-043, SAF-044: by every state, whether the declaration is the recorded one, and whose job it is.
+    #[test]
+    fn a_job_differs_because_it_was_declared_anew_or_no_longer_runs_or_both_or_is_not_ours() {
+        let edited = |world: &mut World| world.artifacts.flink_jobs[0].sql = "INSERT INTO x SELECT 2".to_owned();
+        let unknown = |world: &mut World| world.state.resources.clear();
+        for state in JobState::ALL {
+            let (same, changed) = match state.runs() {
+                true => (None, Some(Cause::Intended)),
+                false => (Some(Cause::Drift), Some(Cause::IntendedAndDrift)),
+            };
+            assert_eq!(why_job(Some(state), |_| {}), same, "{state}");
+            assert_eq!(why_job(Some(state), edited), changed, "{state}");
+            assert_eq!(why_job(Some(state), unknown), Some(Cause::Blocked), "{state}");
+        }
+        assert_eq!(why_job(None, |_| {}), Some(Cause::Drift));
+        assert_eq!(why_job(None, edited), Some(Cause::IntendedAndDrift));
+        assert_eq!(why_job(None, unknown), Some(Cause::Intended));
     }
 }

@@ -22,7 +22,7 @@ pub mod schema;
 pub mod selection;
 pub mod topic;
 
-pub use cause::{Cause, Causes};
+pub use cause::{Cause, Causes, Live};
 pub use desired::{Declared, Desired};
 pub use model::Plan;
 pub use needs::needed;

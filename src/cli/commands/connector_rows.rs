@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use crate::cli::doc::{Doc, Line, Tone};
 use crate::compiler::artifact::{ConnectorArtifact, Kind};
 use crate::messages::status::ObservedConnector;
-use crate::planner::Cause;
 use crate::planner::connector::{ConnectorDiff, ManagedConnectorObservation};
+use crate::planner::{Cause, Live};
 use crate::providers::connect::RunState;
 
 use super::why::{self, Differing};
@@ -60,7 +60,7 @@ impl ConnectorRow {
         let exists = self.exists?;
         let differs = !exists || !self.drifts.is_empty();
         let Self { name, cause, .. } = self;
-        differs.then_some(Differing { kind: Kind::Connector, name, exists, live: Some(live), cause })
+        differs.then_some(Differing { kind: Kind::Connector, name, exists, live: Some(Live::Connector(live)), cause })
     }
 
     pub fn is_healthy(&self) -> bool {

@@ -14,11 +14,11 @@ use crate::cli::{live, project};
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::{ConnectorArtifact, FlinkJobArtifact, Kind, OwnerType, TopicArtifact};
-use crate::messages::status::{ObserveRequest, ObservedConnector};
-use crate::planner::Cause;
+use crate::messages::status::{ObserveRequest, ObservedConnector, ObservedJob};
 use crate::planner::connector::{ConnectorDiff, ConnectorName};
 use crate::planner::observation::TopicObservation;
 use crate::planner::topic::TopicDiff;
+use crate::planner::{Cause, Live};
 use crate::project::model::OwnershipMode;
 
 use super::job_rows::{self, JobDiff};
@@ -27,7 +27,7 @@ use super::why::{self, Differing};
 
 /// Compare the declared topics, Flink jobs and connectors with the live ones
 ///
-/// Of topics and connectors that differ it tells the cause, as `status` does: declared and not applied, changed by somebody else, or
+/// Of what differs it tells the cause, as `status` does: declared and not applied, changed by somebody else or no longer running, or
 /// not ours.
 #[derive(Debug, Args)]
 pub struct DiffArgs {
@@ -85,7 +85,7 @@ enum Row {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         diffs: Vec<KeyDifference>,
     },
-    /// Whether it runs; what it runs, a live job does not show.
+    /// Whether it runs; what it runs, its record says and a live job does not show.
     #[serde(rename = "flink_job")]
     Job(JobDiff),
     Source {
@@ -169,11 +169,11 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
             partitions: live.and_then(|live| live.partitions),
         }
     }));
-    let differing = rows.iter_mut().filter_map(|row| row.differing(&live_connectors)).collect();
+    let differing = rows.iter_mut().filter_map(|row| row.differing(&live_connectors, &live_jobs)).collect();
     why::explain(&compiled, differing, &mut warnings);
     let differs = rows.iter().any(|row| match row {
         Row::Model { status, .. } | Row::Connector { status, .. } => *status != Status::InSync,
-        Row::Job(job) => !job.runs,
+        Row::Job(job) => !job.is_as_declared(),
         Row::Source { exists, .. } => !exists,
     });
     let data = DiffData { resources: rows };
@@ -183,18 +183,27 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
 
 impl Row {
     /// None when it is as declared, or is a source.
-    fn differing<'a>(&'a mut self, live: &'a BTreeMap<String, ObservedConnector>) -> Option<Differing<'a>> {
+    fn differing<'a>(
+        &'a mut self,
+        connectors: &'a BTreeMap<String, ObservedConnector>,
+        jobs: &'a BTreeMap<String, ObservedJob>,
+    ) -> Option<Differing<'a>> {
         let (kind, name, status, cause) = match self {
             Self::Model { topic, status, cause, .. } => (Kind::Topic, topic, status, cause),
             Self::Connector { connector, status, cause, .. } => (Kind::Connector, connector, status, cause),
-            Self::Job(_) | Self::Source { .. } => return None,
+            Self::Job(job) => {
+                let seen = jobs.get(&job.name)?;
+                return Some(job.differing(seen));
+            }
+            Self::Source { .. } => return None,
         };
         let exists = match status {
             Status::NotDeployed => false,
             Status::Drift => true,
             Status::InSync => return None,
         };
-        let live = live.get(name.as_str()).filter(|_| kind == Kind::Connector).map(|seen| &seen.live);
+        let live = connectors.get(name.as_str()).filter(|_| kind == Kind::Connector);
+        let live = live.map(|seen| Live::Connector(&seen.live));
         Some(Differing { kind, name, exists, live, cause })
     }
 }
@@ -319,12 +328,12 @@ fn text(data: &DiffData) -> Doc {
                 doc.pairs(4, diffs.iter().map(|diff| (diff.field.clone(), told(&diff.change).to_owned())));
             }
             Row::Job(job) => {
-                let (sign, tone) = match (job.runs, job.exists) {
+                let (sign, tone) = match (job.is_as_declared(), job.exists) {
                     (true, _) => ("=", Tone::Unchanged),
                     (false, true) => ("!", Tone::Update),
                     (false, false) => ("+", Tone::Create),
                 };
-                let state = job.state.unwrap_or("not deployed");
+                let state = job_rows::told(job.state.unwrap_or("not deployed"), job.cause);
                 doc.line(Line::new().tone(tone, format!("{sign} job {}", job.name)).plain(format!(": {state}")));
             }
             Row::Source { name, topic, exists, partitions } => {

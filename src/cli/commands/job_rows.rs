@@ -5,10 +5,13 @@ use serde::Serialize;
 use crate::cli::doc::Doc;
 use crate::codes::{Code, Diagnostic};
 use crate::compiler::Compiled;
-use crate::compiler::artifact::FlinkJobArtifact;
+use crate::compiler::artifact::{FlinkJobArtifact, Kind};
 use crate::messages::status::ObservedJob;
 use crate::planner::flink::{JobId, JobState};
+use crate::planner::{Cause, Live};
 use crate::project::model::OwnershipMode;
+
+use super::why::Differing;
 
 #[derive(Serialize)]
 pub struct JobRow {
@@ -18,6 +21,9 @@ pub struct JobRow {
     /// Flink's word; `STARTING` while a job is RUNNING and not all its tasks are, `MISSING` when there is no job, `UNKNOWN` when
     /// it was not read.
     status: &'static str,
+    /// Why it is not as declared, when that could be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tasks: Option<TaskCounts>,
 }
@@ -44,6 +50,7 @@ impl JobRow {
             exists: seen.map(|_| job.is_some()),
             job_id: job.map(|job| job.id.clone()),
             status,
+            cause: None,
             tasks: job.map(|job| TaskCounts {
                 running: job.tasks.running,
                 finished: job.tasks.finished,
@@ -52,9 +59,19 @@ impl JobRow {
         }
     }
 
-    pub fn is_healthy(&self) -> bool {
-        self.status == JobState::Running.as_str()
+    /// Whether it runs what is declared, its record tells.
+    pub fn differing<'a>(&'a mut self, seen: &'a ObservedJob) -> Differing<'a> {
+        differing(&self.name, seen, &mut self.cause)
     }
+
+    pub fn is_healthy(&self) -> bool {
+        self.status == JobState::Running.as_str() && self.cause.is_none()
+    }
+}
+
+fn differing<'a>(name: &'a str, seen: &'a ObservedJob, cause: &'a mut Option<Cause>) -> Differing<'a> {
+    let live = Some(Live::Job(&seen.live));
+    Differing { kind: Kind::FlinkJob, name, exists: seen.live.exists(), live, cause }
 }
 
 /// The jobs of this project: those of models, then those of tests.
@@ -70,9 +87,12 @@ pub struct JobDiff {
     pub exists: bool,
     /// Flink's word.
     pub state: Option<&'static str>,
+    /// Why it is not as declared, when that was asked and could be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// As a plan judges it: anything else is submitted, or blocked.
     #[serde(skip)]
-    pub runs: bool,
+    runs: bool,
 }
 
 impl JobDiff {
@@ -82,8 +102,18 @@ impl JobDiff {
             name: name.to_owned(),
             exists: state.is_some(),
             state: state.map(JobState::as_str),
+            cause: None,
             runs: state.is_some_and(JobState::runs),
         }
+    }
+
+    pub fn differing<'a>(&'a mut self, seen: &'a ObservedJob) -> Differing<'a> {
+        differing(&self.name, seen, &mut self.cause)
+    }
+
+    /// It runs, and nothing says that it runs anything but what is declared.
+    pub fn is_as_declared(&self) -> bool {
+        self.runs && self.cause.is_none()
     }
 }
 
@@ -91,6 +121,18 @@ impl JobDiff {
 pub fn why(name: &str, seen: &ObservedJob) -> Option<Diagnostic> {
     let (job, text) = (seen.live.job.as_ref()?, seen.failure.as_ref()?);
     Some(Diagnostic::new(Code::W149FlinkJobFailed, format!("flink_job:{name} is {}: {text}", job.state)))
+}
+
+/// `FAILED (applied, no longer runs)`.
+pub fn told(status: &str, cause: Option<Cause>) -> String {
+    match cause {
+        None => status.to_owned(),
+        Some(Cause::Intended) => format!("{status} (declared, not applied)"),
+        Some(Cause::Drift) => format!("{status} (applied, no longer runs)"),
+        Some(Cause::IntendedAndDrift) => format!("{status} (declared, not applied; no longer runs)"),
+        Some(Cause::Adopted) => format!("{status} (adopted, no longer runs)"),
+        Some(Cause::Blocked) => format!("{status} (blocked: not ours)"),
+    }
 }
 
 pub fn table(doc: &mut Doc, rows: &[JobRow]) {
@@ -103,7 +145,7 @@ pub fn table(doc: &mut Doc, rows: &[JobRow]) {
             .as_ref()
             .map_or_else(|| "-".to_owned(), |tasks| format!("{} of {}", tasks.running + tasks.finished, tasks.total));
         let id = row.job_id.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string);
-        vec![row.name.clone(), row.status.to_owned(), tasks, id]
+        vec![row.name.clone(), told(row.status, row.cause), tasks, id]
     });
     doc.blank().table(&["FLINK JOB", "STATUS", "TASKS", "ID"], cells.collect());
 }

@@ -226,6 +226,12 @@ fn assemble(
     let mut connectors: Vec<ConnectorRow> = (scope.connectors.iter())
         .map(|sink| ConnectorRow::of(sink, live_connectors.as_ref().and_then(|live| live.get(&sink.name))))
         .collect();
+    let mut jobs: Vec<JobRow> = Vec::new();
+    for job in &scope.jobs {
+        let seen = live_jobs.as_ref().and_then(|live| live.get(&job.name));
+        warnings.extend(seen.and_then(|seen| job_rows::why(&job.name, seen)));
+        jobs.push(JobRow::of(&job.name, seen));
+    }
     let mut differing: Vec<why::Differing<'_>> = Vec::new();
     differing.extend(schemas.iter_mut().filter_map(SchemaRow::differing));
     differing.extend(topics.iter_mut().filter_map(TopicRow::differing));
@@ -233,13 +239,11 @@ fn assemble(
         let live = live_connectors.as_ref().and_then(|live| live.get(&row.name)).map(|seen| &seen.live)?;
         row.differing(live)
     }));
+    differing.extend(jobs.iter_mut().filter_map(|row| {
+        let seen = live_jobs.as_ref().and_then(|live| live.get(&row.name))?;
+        Some(row.differing(seen))
+    }));
     let operation = why::explain(compiled, differing, warnings);
-    let mut jobs: Vec<JobRow> = Vec::new();
-    for job in &scope.jobs {
-        let seen = live_jobs.as_ref().and_then(|live| live.get(&job.name));
-        warnings.extend(seen.and_then(|seen| job_rows::why(&job.name, seen)));
-        jobs.push(JobRow::of(&job.name, seen));
-    }
     let observed =
         |topic: &str| live_others.as_ref().filter(|_| args.include_external).and_then(|live| live.get(topic));
     let sources: Vec<SourceRow> =

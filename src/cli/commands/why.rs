@@ -5,21 +5,20 @@ use crate::cli::project;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::Compiled;
 use crate::compiler::artifact::Kind;
-use crate::planner::connector::ManagedConnectorObservation;
-use crate::planner::{Cause, Causes, Desired};
+use crate::planner::{Cause, Causes, Desired, Live};
 use crate::state::control::OperationStatus;
 
-/// A row whose resource is not as declared.
+/// A row whose resource is not as declared, or of which only the record tells: a job.
 pub struct Differing<'a> {
     pub kind: Kind,
     /// Physical name.
     pub name: &'a str,
     pub exists: bool,
-    pub live: Option<&'a ManagedConnectorObservation>,
+    pub live: Option<Live<'a>>,
     pub cause: &'a mut Option<Cause>,
 }
 
-/// Fills in the causes, and says how the environment's operation stands. The state is read only when something differs; when it
+/// Fills in the causes, and says how the environment's operation stands. The state is read only when there is such a row; when it
 /// cannot be read, a warning says so and the causes stay open.
 pub fn explain(
     compiled: &Compiled,
@@ -32,8 +31,13 @@ pub fn explain(
     let snapshot = match read_state(&compiled.project) {
         Ok(snapshot) => snapshot,
         Err(why) => {
-            let text =
-                format!("Whether differences are intended or drift is not known: {} ({})", why.message, why.code);
+            let unknown = match differing.iter().any(|row| row.kind == Kind::FlinkJob) {
+                true => {
+                    "Whether differences are intended or drift, and whether jobs run what is declared, is not known"
+                }
+                false => "Whether differences are intended or drift is not known",
+            };
+            let text = format!("{unknown}: {} ({})", why.message, why.code);
             let warning = Diagnostic { code: Code::W147ObservationIncomplete, message: text, ..why };
             project::merge(warnings, [warning]);
             return None;

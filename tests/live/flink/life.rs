@@ -135,6 +135,8 @@ fn a_job_of_somebody_else_is_neither_touched_nor_taken_over() {
     yard.place.running(&yard.job());
     let run = yard.run("apply -o json").exits(1);
     assert_eq!(code(&run), "E410_OWNERSHIP_REQUIRED", "{}", run.stdout);
+    assert_eq!(yard.causes(2), json!("blocked"));
+    assert!(yard.run("diff").exits(0).stdout.contains("RUNNING (blocked: not ours)"));
     assert_eq!(yard.place.running(&yard.job())["jid"], id.as_str());
 }
 
@@ -158,20 +160,6 @@ fn clusters_that_cannot_be_used_are_refused_before_anything_is_changed() {
         assert!(!run.stdout.contains(yard.jobs.address()), "{}", run.stdout);
     }
     assert_eq!(text(&yard.status()["operation_status"]["status"]), "clear");
-}
-
-/// A job that fails as soon as it runs was submitted; why is a warning, here and in `status`.
-#[test]
-fn a_job_that_fails_is_told_with_its_root_cause() {
-    let yard = Yard::new();
-    let yaml = yard.yaml().replace("flink: {checkpoint_interval_ms: 1000}", "flink: {restart_strategy: {type: none}}");
-    yard.write(&yaml.replace("SELECT id, amount", "SELECT id, CAST('no number' || id AS INT) AS amount"));
-    yard.put(r#"{"id": "a", "amount": 7}"#);
-    yard.run("apply -o json").exits(0);
-    yard.place.job_when(&yard.job(), |job| job["state"] == "FAILED");
-    let status = yard.told_why();
-    assert_eq!(status.json()["data"]["flink_jobs"][0]["status"], "FAILED");
-    assert!(status.stdout.contains("no number") && !status.stdout.contains("\\tat "), "{}", status.stdout);
 }
 
 /// EXP-002: the project that `init` writes is deployed as it stands, and moves records.
@@ -207,41 +195,6 @@ fn the_project_that_init_writes_runs_on_flink() {
     workspace.run("status --health --project-dir shop").exits(0);
     place.cancel(&job);
     crate::estate::blocking(clean_up([raw, clean]));
-}
-
-/// What is declared, whether it runs, and nothing of what it runs.
-#[test]
-fn list_diff_and_show_know_jobs() {
-    let yard = Yard::new();
-    let job = yard.job();
-    let listed = yard.run("list jobs -o json").exits(0).json()["data"].clone();
-    assert_eq!((&listed["count"], &listed["items"][0]["name"]), (&json!(1), &json!(job)));
-    assert_eq!((&listed["items"][0]["cluster"], &listed["items"][0]["declared"]), (&json!("main"), &json!("model")));
-    assert_eq!(yard.run("list -o json").exits(0).json()["data"]["summary"]["jobs"], 1);
-    let row = |exit: i32| {
-        let run = yard.run("diff --detailed-exitcode -o json").exits(exit).json();
-        let rows = run["data"]["resources"].as_array().expect("rows").clone();
-        rows.into_iter().find(|row| row["type"] == "flink_job").expect("the job")
-    };
-    assert_eq!(row(2), json!({"type": "flink_job", "name": job, "exists": false, "state": null}));
-    yard.run("apply -o json").exits(0);
-    yard.place.running(&job);
-    assert_eq!(row(0), json!({"type": "flink_job", "name": job, "exists": true, "state": "RUNNING"}));
-    let shown = yard.run(&format!("show model {job} --diff -o json")).exits(0).json()["data"]["diff"].clone();
-    assert_eq!(
-        (&shown["status"], &shown["flink_job"]),
-        (&json!("in_sync"), &json!({"name": job, "exists": true, "state": "RUNNING"}))
-    );
-    yard.place.cancel(&job);
-    yard.place.job_when(&job, |job| job["state"] == "CANCELED");
-    assert_eq!(row(2)["state"], "CANCELED");
-    assert!(yard.run("diff").exits(0).stdout.contains(&format!("! job {job}: CANCELED")));
-    yard.jobs.refuse();
-    let run = yard.run("diff -o json").exits(1);
-    assert_eq!(code(&run), "E406_CONNECTION_REFUSED");
-    assert_eq!(run.json()["data"]["warning"], "flink_unavailable");
-    let run = yard.run(&format!("show model {job} --diff -o json")).exits(1);
-    assert_eq!(run.json()["data"]["diff"]["status"], "unavailable");
 }
 
 /// A bound of 100 seconds and more, which one field of an interval cannot hold: an event closes a window only when it is later

@@ -9,4 +9,5 @@ mod life;
 mod outcomes;
 mod state;
 mod sudden;
+mod told;
 mod yard;

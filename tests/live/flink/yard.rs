@@ -136,6 +136,26 @@ models:
         self.run("state status -o json").exits(0).json()["data"].clone()
     }
 
+    /// Why the job is not as declared, as `diff` and `status` say alike; null when it is. `diff` exits with this.
+    pub fn causes(&self, exit: i32) -> Value {
+        let of = |line: &str, list: &str, exit: i32| {
+            let run = self.run(&format!("{line} -o json")).exits(exit).json();
+            let rows = run["data"][list].as_array().expect("rows").clone();
+            let row = rows.into_iter().find(|row| row["type"] != "model" && row["name"] == self.job().as_str());
+            row.unwrap_or_else(|| panic!("{run}"))["cause"].clone()
+        };
+        let told = of("diff --detailed-exitcode", "resources", exit);
+        assert_eq!(of("status", "flink_jobs", 0), told);
+        told
+    }
+
+    /// Runs a command that cannot reach the store of the state.
+    pub fn without_state(&self, line: &str) -> Run {
+        let mut command = self.workspace.command(line);
+        command.env("WRITER_DSN", "postgresql://w:w@127.0.0.1:1/postgres");
+        Run::of(line, command.output().expect("runs"))
+    }
+
     /// The status of a job that has failed, with its cause: a JobManager answers from a cache for a moment.
     pub fn told_why(&self) -> Run {
         let told = |run: &Run| run.warning_codes().contains(&"W149_FLINK_JOB_FAILED".to_owned());
