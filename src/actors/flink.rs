@@ -5,7 +5,7 @@ use std::path::Path;
 use actix::{Actor, Context, Handler, Message, ResponseFuture};
 
 use super::provider::Desk;
-use crate::messages::flink::{ExplainJob, FailureOf, ObserveJobs, Probe, SubmitJob};
+use crate::messages::flink::{ExplainJob, FailuresOf, ObserveJobs, Probe, SubmitJob};
 use crate::project::model::{FlinkCluster, KafkaRuntime, SchemaRegistryRuntime};
 use crate::providers::FlinkClient;
 
@@ -56,12 +56,12 @@ impl Handler<ObserveJobs> for FlinkActor {
     }
 }
 
-impl Handler<FailureOf> for FlinkActor {
-    type Result = Reply<FailureOf>;
+impl Handler<FailuresOf> for FlinkActor {
+    type Result = Reply<FailuresOf>;
 
-    fn handle(&mut self, message: FailureOf, context: &mut Self::Context) -> Self::Result {
-        let FailureOf { ctx, id } = message;
-        self.desk.read(self, context, ctx, async move |client, ctx| client.failure(ctx, &id).await)
+    fn handle(&mut self, message: FailuresOf, context: &mut Self::Context) -> Self::Result {
+        let FailuresOf { ctx, jobs } = message;
+        self.desk.read(self, context, ctx, async move |client, ctx| client.failures(ctx, &jobs).await)
     }
 }
 

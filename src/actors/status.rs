@@ -18,7 +18,7 @@ use crate::messages::operation::ProviderKind;
 use crate::messages::status::{ObserveRequest, Observed, ObservedConnector, ObservedJob, ObservedTopics, RecordCounts};
 use crate::messages::{connect, flink, kafka, schema_registry};
 use crate::planner::connector::ConnectorName;
-use crate::planner::flink::cluster_of;
+use crate::planner::flink::{JobId, JobState, cluster_of};
 use crate::planner::observation::TopicObservation;
 use crate::project::Project;
 use crate::providers::kafka::{ConfigRead, Groups, OffsetAt, Offsets, Partition};
@@ -31,7 +31,8 @@ const BUDGET: Duration = Duration::from_secs(60);
 
 pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel: CancellationToken) -> Observed {
     let ctx = Ctx::new(Purpose::Status, BUDGET, cancel);
-    let ObserveRequest { project, topics, source_topics, subjects, connectors, jobs, consumers, counts } = request;
+    let ObserveRequest { project, topics, source_topics, subjects, connectors, jobs, failures, consumers, counts } =
+        request;
     let kafka = project.runtime.kafka.as_ref().map(|runtime| registry.kafka(runtime, &project.root));
     let schemas =
         project.runtime.schema_registry.as_ref().map(|runtime| registry.schema_registry(runtime, &project.root));
@@ -97,7 +98,7 @@ pub(super) async fn observe(request: ObserveRequest, registry: &Registry, cancel
             .await
             .map_err(told(ProviderKind::KafkaConnect, "reading connectors"))
     };
-    let running = async { observe_jobs(registry, &project, &jobs, &ctx).await };
+    let running = async { observe_jobs(registry, &project, &jobs, failures, &ctx).await };
     let groups = async {
         if !consumers || topics.is_empty() {
             return None;
@@ -137,11 +138,12 @@ async fn observe_connectors(
         .await
 }
 
-/// Every job on its own cluster; of one that does not run, also why.
+/// Every job on its own cluster; with `failures`, of those that do not run also why.
 async fn observe_jobs(
     registry: &Registry,
     project: &Project,
     jobs: &[FlinkJobArtifact],
+    failures: bool,
     ctx: &Ctx,
 ) -> Result<BTreeMap<String, ObservedJob>, Diagnostic> {
     let mut clusters: BTreeMap<&str, (Addr<FlinkActor>, BTreeSet<String>)> = BTreeMap::new();
@@ -155,18 +157,18 @@ async fn observe_jobs(
     let seen = stream::iter(clusters.into_values())
         .map(|(cluster, names)| async move {
             let seen = answered(cluster.send(flink::ObserveJobs { ctx: ctx.clone(), names }).await)?;
-            let mut jobs = Vec::new();
-            for (name, live) in seen {
-                let failed = live.job.as_ref().filter(|job| !job.state.runs());
-                let failure = match failed {
-                    Some(job) => {
-                        answered(cluster.send(flink::FailureOf { ctx: ctx.clone(), id: job.id.clone() }).await)?
-                    }
-                    None => None,
-                };
-                jobs.push((name, ObservedJob { live, failure }));
-            }
-            Ok(jobs)
+            let stopped =
+                seen.values().filter_map(|live| live.job.as_ref()).filter(|job| failures && !job.state.runs());
+            let stopped: BTreeMap<JobId, JobState> = stopped.map(|job| (job.id.clone(), job.state)).collect();
+            let mut known = match stopped.is_empty() {
+                true => BTreeMap::new(),
+                false => answered(cluster.send(flink::FailuresOf { ctx: ctx.clone(), jobs: stopped }).await)?,
+            };
+            let jobs = seen.into_iter().map(|(name, live)| {
+                let failure = live.job.as_ref().and_then(|job| known.remove(&job.id));
+                (name, ObservedJob { live, failure })
+            });
+            Ok(jobs.collect::<Vec<_>>())
         })
         .buffered(ASKED_AT_ONCE)
         .try_collect::<Vec<_>>()

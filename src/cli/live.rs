@@ -130,6 +130,7 @@ impl<'a> Reader<'a> {
             subjects: Vec::new(),
             connectors: Vec::new(),
             jobs,
+            failures: true,
             consumers: false,
             counts: false,
         };

@@ -7,7 +7,7 @@ use actix::Message;
 
 use crate::actors::lease::ActionLease;
 use crate::compiler::artifact::FlinkJobArtifact;
-use crate::planner::flink::{JobId, JobObservation};
+use crate::planner::flink::{JobId, JobObservation, JobState};
 use crate::providers::flink::{Overview, Submitted};
 use crate::providers::{Ctx, ProviderFailure, VendorText};
 
@@ -34,12 +34,12 @@ pub struct ExplainJob {
     pub artifact: FlinkJobArtifact,
 }
 
-/// Why a job failed last; none when it has not.
+/// Why each job failed last, of those that a cause is known of.
 #[derive(Message)]
-#[rtype(result = "Result<Option<VendorText>, ProviderFailure>")]
-pub struct FailureOf {
+#[rtype(result = "Result<BTreeMap<JobId, VendorText>, ProviderFailure>")]
+pub struct FailuresOf {
     pub ctx: Ctx,
-    pub id: JobId,
+    pub jobs: BTreeMap<JobId, JobState>,
 }
 
 /// Submits a job under an id that this operation alone can form.

@@ -26,6 +26,8 @@ pub struct ObserveRequest {
     pub connectors: Vec<ConnectorName>,
     /// Each on the cluster that it belongs to.
     pub jobs: Vec<FlinkJobArtifact>,
+    /// Also why those of them that do not run failed.
+    pub failures: bool,
     /// Also who consumes `topics`.
     pub consumers: bool,
     /// Also how many records `topics` hold.
@@ -51,11 +53,18 @@ pub struct ObservedConnector {
     pub status: Option<ConnectorStatus>,
 }
 
-/// A job and, when it does not run, why it failed last.
+/// A job and, when it does not run and that was asked, why it failed last.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ObservedJob {
     pub live: JobObservation,
     pub failure: Option<VendorText>,
+}
+
+impl ObservedJob {
+    /// Why it does not run, as far as Flink tells; none of a job that runs or that somebody stopped.
+    pub fn why(&self) -> Option<String> {
+        crate::providers::flink::why(self.live.job.as_ref()?.state, self.failure.as_ref())
+    }
 }
 
 /// What is there, read without planning.

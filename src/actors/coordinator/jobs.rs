@@ -22,7 +22,7 @@ use crate::planner::Plan;
 use crate::planner::flink::{JobObservation, cluster_of};
 use crate::planner::model::Verb;
 use crate::project::model::FlinkCluster;
-use crate::providers::flink::Submitted;
+use crate::providers::flink::{self, Submitted};
 use crate::providers::{Ctx, ProviderFailure, Purpose};
 use crate::state::control::{Intent, ProgressEntry, ProgressStatus};
 
@@ -144,7 +144,7 @@ pub fn failed_already(name: &str, submitted: &Submitted) -> Option<Diagnostic> {
     if !submitted.state.has_ended() || submitted.state == crate::planner::flink::JobState::Finished {
         return None;
     }
-    let why = submitted.failure.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+    let why = flink::why(submitted.state, submitted.failure.as_ref()).map(|why| format!(": {why}")).unwrap_or_default();
     let text = format!("flink_job:{name} was submitted as {} and is {} already{why}", submitted.id, submitted.state);
     Some(Diagnostic::new(Code::W149FlinkJobFailed, text).suggest("look at the job in Flink; `streamt status` shows it"))
 }

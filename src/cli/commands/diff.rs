@@ -124,6 +124,7 @@ pub fn run(context: &Context, args: &DiffArgs) -> CmdResult {
         subjects: Vec::new(),
         connectors: sinks.iter().filter_map(|sink| ConnectorName::new(&sink.name)).collect(),
         jobs: jobs.clone(),
+        failures: false,
         consumers: false,
         counts: false,
     };

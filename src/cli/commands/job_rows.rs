@@ -119,8 +119,12 @@ impl JobDiff {
 
 /// W149: why a job does not run, in Flink's words.
 pub fn why(name: &str, seen: &ObservedJob) -> Option<Diagnostic> {
-    let (job, text) = (seen.live.job.as_ref()?, seen.failure.as_ref()?);
-    Some(Diagnostic::new(Code::W149FlinkJobFailed, format!("flink_job:{name} is {}: {text}", job.state)))
+    let (job, text) = (seen.live.job.as_ref()?, seen.why()?);
+    let warning = Diagnostic::new(Code::W149FlinkJobFailed, format!("flink_job:{name} is {}: {text}", job.state));
+    Some(match seen.failure {
+        Some(_) => warning,
+        None => warning.suggest("run `streamt status` again, or look at the job's exceptions in Flink"),
+    })
 }
 
 /// `FAILED (applied, no longer runs)`.
@@ -148,4 +152,32 @@ pub fn table(doc: &mut Doc, rows: &[JobRow]) {
         vec![row.name.clone(), told(row.status, row.cause), tasks, id]
     });
     doc.blank().table(&["FLINK JOB", "STATUS", "TASKS", "ID"], cells.collect());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::flink::{JobObservation, LiveJob, Tasks};
+    use crate::providers::VendorText;
+
+    fn seen(state: JobState, failure: Option<&str>) -> ObservedJob {
+        let id = JobId::parse(&"a".repeat(32)).expect("an id");
+        let job = Some(LiveJob { id, state, tasks: Tasks::default() });
+        let failure = failure.and_then(|text| VendorText::at_border(text, &[]));
+        ObservedJob { live: JobObservation { name: "j".to_owned(), job }, failure }
+    }
+
+    #[test]
+    fn a_job_that_has_failed_is_never_told_without_a_word_about_why() {
+        for state in JobState::ALL {
+            let told = why("j", &seen(state, Some("NoTopic"))).expect("told");
+            assert_eq!(
+                (told.code, told.message),
+                (Code::W149FlinkJobFailed, format!("flink_job:j is {state}: NoTopic"))
+            );
+            let told = why("j", &seen(state, None)).map(|told| told.message);
+            let silent = state.has_failed().then(|| format!("flink_job:j is {state}: Flink tells no cause yet"));
+            assert_eq!(told, silent, "{state}");
+        }
+    }
 }

@@ -109,6 +109,7 @@ fn live_diff(context: &Context, project: &Arc<Project>, args: &ShowArgs) -> Resu
         subjects: Vec::new(),
         connectors: Vec::new(),
         jobs: Vec::new(),
+        failures: false,
         consumers: false,
         counts: false,
     };

@@ -131,6 +131,7 @@ fn once(context: &Context, args: &StatusArgs) -> CmdResult {
         subjects: scope.schemas.iter().map(|schema| schema.subject.clone()).collect(),
         connectors: scope.connectors.iter().filter_map(|connector| ConnectorName::new(&connector.name)).collect(),
         jobs: scope.jobs.iter().copied().cloned().collect(),
+        failures: true,
         consumers: args.consumer_groups,
         counts: args.lag,
     };

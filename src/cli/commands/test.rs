@@ -210,7 +210,7 @@ impl Run<'_> {
                         let seen = jobs.get(&job.name);
                         let live = seen.and_then(|seen| seen.live.job.as_ref());
                         let state = live.map(|live| (live.state.as_str(), live.tasks.all_run()));
-                        let why = seen.and_then(|seen| seen.failure.as_ref()).map(ToString::to_string);
+                        let why = seen.and_then(ObservedJob::why);
                         judge_job(test, Some((&job.name, state)), why.as_deref())
                     }
                 }

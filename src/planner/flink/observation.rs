@@ -124,6 +124,21 @@ impl JobState {
             | Self::Reconciling => false,
         }
     }
+
+    /// Whether a failure brought the job here: Flink keeps its cause.
+    pub const fn has_failed(self) -> bool {
+        match self {
+            Self::Failing | Self::Failed | Self::Restarting => true,
+            Self::Initializing
+            | Self::Created
+            | Self::Running
+            | Self::Cancelling
+            | Self::Canceled
+            | Self::Finished
+            | Self::Suspended
+            | Self::Reconciling => false,
+        }
+    }
 }
 
 impl fmt::Display for JobState {

@@ -11,6 +11,10 @@ use crate::providers::http::{Answer, LIST_LIMIT, ProviderHttp, Request};
 use crate::providers::{Ctx, ProviderFailure, VendorText};
 
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
+/// How long a job may have failed without a cause: a JobManager answers from a copy of the job that it takes anew every
+/// `web.refresh-interval`, three seconds unless set.
+const SILENCE: Duration = Duration::from_secs(4);
+const LOOK_PAUSE: Duration = Duration::from_millis(250);
 
 /// What is there to run jobs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,8 +78,39 @@ impl FlinkClient {
         }
     }
 
-    /// The root cause of a job's newest failure, when it has failed.
-    pub async fn failure(&self, ctx: &Ctx, id: &JobId) -> Result<Option<VendorText>, ProviderFailure> {
+    /// The root cause of each job's newest failure, of those that one is known of. Those that have failed without one are looked
+    /// at again, all of them together for no longer than a JobManager takes to know.
+    pub async fn failures(
+        &self,
+        ctx: &Ctx,
+        jobs: &BTreeMap<JobId, JobState>,
+    ) -> Result<BTreeMap<JobId, VendorText>, ProviderFailure> {
+        let mut known = BTreeMap::new();
+        for id in jobs.keys() {
+            if let Some(text) = self.failure(ctx, id).await? {
+                known.insert(id.clone(), text);
+            }
+        }
+        let patience = ctx.within(SILENCE);
+        loop {
+            let silent = jobs.iter().filter(|(id, state)| state.has_failed() && !known.contains_key(id));
+            let silent: Vec<&JobId> = silent.map(|(id, _)| id).collect();
+            if silent.is_empty() || patience.remaining().is_zero() {
+                return Ok(known);
+            }
+            pause(&patience, LOOK_PAUSE).await?;
+            for id in silent {
+                // What is known already outweighs an answer that does not come.
+                match self.failure(&patience, id).await {
+                    Ok(text) => known.extend(text.map(|text| (id.clone(), text))),
+                    Err(failure @ ProviderFailure::Aborted { .. }) => return Err(failure),
+                    Err(_) => return Ok(known),
+                }
+            }
+        }
+    }
+
+    async fn failure(&self, ctx: &Ctx, id: &JobId) -> Result<Option<VendorText>, ProviderFailure> {
         let path = ["jobs", id.as_str(), "exceptions"];
         let request = Request { query: "?maxExceptions=1", limit: LIST_LIMIT, ..Request::get(&path) };
         let answer = self.ask(ctx, self.jobs()?, &request).await?;
@@ -107,6 +142,14 @@ impl FlinkClient {
             attempt += 1;
             pause(ctx, RETRY_PAUSE).await?;
         }
+    }
+}
+
+/// What is told of a job in this state: its root cause, or that Flink tells none yet of one that has failed.
+pub fn why(state: JobState, failure: Option<&VendorText>) -> Option<String> {
+    match failure {
+        Some(text) => Some(text.to_string()),
+        None => state.has_failed().then(|| "Flink tells no cause yet".to_owned()),
     }
 }
 

@@ -19,7 +19,7 @@ use super::{ProviderFailure, VendorText};
 use crate::project::model::{FlinkCluster, KafkaRuntime, SchemaRegistryRuntime};
 use statements::Fillings;
 
-pub use jobs::Overview;
+pub use jobs::{Overview, why};
 pub use submit::Submitted;
 
 /// One cluster. Cheap to clone.

@@ -237,7 +237,10 @@ impl FlinkClient {
             return Err(uncertain(name));
         }
         let failure = match state {
-            JobState::Failed => self.failure(ctx, id).await.ok().flatten(),
+            JobState::Failed => {
+                let known = self.failures(ctx, &[(id.clone(), state)].into()).await;
+                known.ok().and_then(|mut known| known.remove(id))
+            }
             _other => None,
         };
         Ok(Submitted { id: id.clone(), state, failure })

@@ -340,3 +340,51 @@ async fn a_job_is_found_by_its_exact_name_and_two_live_ones_are_ambiguous() {
     assert!(matches!(observed(&two).await, Err(ProviderFailure::Ambiguous { .. })));
     assert!(matches!(observed(&[("a", "NEW_STATE", 1)]).await, Err(ProviderFailure::Protocol { .. })));
 }
+
+fn exceptions(cause: Option<&str>) -> Play {
+    let trace =
+        |cause| format!("java.lang.RuntimeException: outer\n\tat a.b(C.java:1)\nCaused by: {cause}\n\t... 3 more");
+    let entries: Vec<Value> = cause.into_iter().map(|cause| json!({"stacktrace": trace(cause)})).collect();
+    ok(json!({"exceptionHistory": {"entries": entries, "truncated": false}}))
+}
+
+/// A JobManager says that a job has failed a moment before it says why.
+#[tokio::test]
+async fn a_failed_job_without_a_cause_is_looked_at_again_until_there_is_one() {
+    for state in JobState::ALL.into_iter().filter(|state| state.has_failed()) {
+        let script = vec![exceptions(None), exceptions(None), exceptions(Some("NoTopic: sentinel-key"))];
+        let stand_in = StandIn::start(script).await;
+        let known = client(&stand_in.url).failures(&ctx(), &[(id(), state)].into()).await.expect("asked");
+        assert_eq!(known[&id()].to_string(), "NoTopic: <redacted>");
+        assert_eq!(stand_in.requests(), vec![format!("GET /jobs/{ID}/exceptions?maxExceptions=1"); 3]);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_no_failure_stopped_is_asked_about_once_and_nothing_is_missed() {
+    for state in JobState::ALL.into_iter().filter(|state| !state.has_failed()) {
+        let stand_in = StandIn::start(vec![exceptions(None)]).await;
+        let known = client(&stand_in.url).failures(&ctx(), &[(id(), state)].into()).await.expect("asked");
+        assert!(known.is_empty() && why(state, None).is_none(), "{state}");
+        assert_eq!(stand_in.requests().len(), 1, "{state}");
+    }
+}
+
+/// The looking has an end, for all jobs together, and neither that nor a look without an answer loses what is known.
+#[tokio::test]
+async fn a_cause_that_does_not_come_is_said_to_be_missing() {
+    let first = JobId::parse(&"0".repeat(32)).expect("an id");
+    let jobs = [(first.clone(), JobState::Failed), (id(), JobState::Failed)].into();
+    let begun = || vec![exceptions(Some("NoTopic")), exceptions(None)];
+    for (script, end) in [
+        ([begun(), vec![exceptions(None); 50]].concat(), Duration::from_millis(900)),
+        ([begun(), vec![Play::Drop]].concat(), Duration::from_secs(20)),
+    ] {
+        let stand_in = StandIn::start(script).await;
+        let ctx = Ctx::new(Purpose::Status, end, CancellationToken::new());
+        let known = client(&stand_in.url).failures(&ctx, &jobs).await.expect("asked");
+        assert_eq!(known.keys().collect::<Vec<_>>(), [&first]);
+        assert!((3..20).contains(&stand_in.requests().len()), "{:?}", stand_in.requests());
+    }
+    assert_eq!(why(JobState::Failed, None).as_deref(), Some("Flink tells no cause yet"));
+}
