@@ -169,7 +169,11 @@ static ROCKSDB: Record = Record {
     name: "rocksdb",
     doc: "RocksDB.",
     fields: &[
-        opt("block_cache_size_mb", COUNT, "Block cache, MiB."),
+        opt(
+            "block_cache_size_mb",
+            COUNT,
+            "Block cache, MiB; without effect while Flink manages the memory of RocksDB.",
+        ),
         opt("write_buffer_size_mb", COUNT, "Write buffer, MiB."),
         opt("predefined_options", REQUIRED_TEXT, "Predefined options."),
     ],
