@@ -283,62 +283,70 @@ impl ProviderFailure {
         }
     }
 
-    /// The error for the user. `doing` says what failed, for example `topic:orders.v1: create` or `Kafka: connect`.
+    /// The error for the user, with what to do next. `doing` says what failed, for example `topic:orders.v1: create` or `Kafka: connect`.
     pub fn diagnostic(&self, doing: &str) -> Diagnostic {
         let message = match self.vendor_text() {
             Some(text) => format!("{doing} {self}: {text}"),
             None => format!("{doing} {self}"),
         };
-        Diagnostic::new(self.code(), message).suggest_opt(self.advice().map(str::to_owned))
+        Diagnostic::new(self.code(), message).suggest(self.advice())
     }
 
-    fn advice(&self) -> Option<&'static str> {
+    fn advice(&self) -> &'static str {
         match self {
-            Self::Config { .. } => Some("set it in the runtime block of the project or of the selected environment"),
-            Self::ConfigInvalid { .. } => Some("correct it in the runtime block"),
-            Self::NoSqlGateway => Some("set sql_gateway_url of the cluster in runtime.flink.clusters"),
-            Self::SqlRefused { .. } => Some(
-                "correct the SQL of the model, or what it reads and writes: `streamt show model NAME --sql` prints the job's whole text",
-            ),
+            Self::Config { .. } => "set it in the runtime block of the project or of the selected environment",
+            Self::ConfigInvalid { .. } => "correct it in the runtime block",
+            Self::NoSqlGateway => "set sql_gateway_url of the cluster in runtime.flink.clusters",
+            Self::SqlRefused { .. } => {
+                "correct the SQL of the model, or what it reads and writes: `streamt show model NAME --sql` prints the job's whole text"
+            }
             Self::Tls { .. } => {
-                Some("check the ssl_* settings of the runtime block, and that the host name is the certificate's")
+                "check the ssl_* settings of the runtime block, and that the host name is the certificate's"
             }
-            Self::Auth { .. } => Some("check the credentials of the runtime block and the rights of that principal"),
-            Self::Unreachable => Some(
-                "check address and protocol (security_protocol, http or https) in the runtime block and that the service is running",
-            ),
+            Self::Auth { .. } => "check the credentials of the runtime block and the rights of that principal",
+            Self::Unreachable => {
+                "check address and protocol (security_protocol, http or https) in the runtime block and that the service is running"
+            }
             Self::IdentityProviderUnreachable => {
-                Some("check sasl_oauth_token_url in the runtime block and that the identity provider answers")
+                "check sasl_oauth_token_url in the runtime block and that the identity provider answers"
             }
-            Self::Protocol { .. } | Self::Rejected { reply: Reply::Http { status: 404, .. }, .. } => Some(
-                "check the address in the runtime block: another service, or something in front of this one, may have answered",
-            ),
-            Self::Timeout => Some("check that the service is healthy"),
+            Self::Timeout => "check that the service is healthy",
             Self::CannotReducePartitions { .. } => {
-                Some("Kafka cannot take partitions away: declare at least as many as the topic has")
+                "Kafka cannot take partitions away: declare at least as many as the topic has"
             }
-            Self::Conflict { .. } => Some("plan again: the live resource changed after the plan was made"),
+            Self::Conflict { .. } => "plan again: the live resource changed after the plan was made",
             Self::Rejected { reply: Reply::Kafka { code: TOPIC_ALREADY_EXISTS, .. }, .. } => {
-                Some("plan again: the topic was created after the live topics were read")
+                "plan again: the topic was created after the live topics were read"
             }
-            Self::Busy { .. } => Some("wait until the service has settled"),
+            Self::Busy { .. } => "wait until the service has settled",
             Self::Uncertain { .. } | Self::Aborted { uncertain: true } | Self::Partial { .. } | Self::RemovalDrift => {
-                Some("look at the live resource before anything else is changed, then recover the operation")
+                "look at the live resource before anything else is changed, then recover the operation"
             }
             Self::Rejected { reply: Reply::Http { status: 409, .. }, .. } => {
-                Some("change the schema so that it stays compatible, or change the subject's level first")
+                "change the schema so that it stays compatible, or change the subject's level first"
+            }
+            Self::Rejected { reply: Reply::Http { status: 404 | 405, .. }, .. } => {
+                "check the address in the runtime block, its path included: what answers there does not know this request"
             }
             Self::Rejected { reply: Reply::Http { status: 500.., .. }, .. } => {
-                Some("check that the service is healthy; its own log says more")
+                "the log of the service says what failed"
             }
-            Self::Rejected { .. }
-            | Self::Unreadable { .. }
-            | Self::SchemaTypeUnsupported { .. }
-            | Self::TooLarge
-            | Self::Ambiguous { .. }
-            | Self::Unsupported { .. }
-            | Self::NotFound
-            | Self::Aborted { uncertain: false } => None,
+            Self::Rejected { .. } => {
+                "correct what the service refuses; where it does not say what that is, its log does"
+            }
+            Self::Protocol { .. } | Self::TooLarge => {
+                "check that the address in the runtime block is the service's own: a proxy, a login page or another service may answer there"
+            }
+            Self::Unreadable { .. } => {
+                "look at it with the service's own tools: what it answers cannot be compared with a declaration"
+            }
+            Self::SchemaTypeUnsupported { .. } => "leave this subject out of the project",
+            Self::Ambiguous { .. } => "put it in order with the service's own tools",
+            Self::Unsupported { .. } => "declare it without that, or use a newer version of the service",
+            Self::NotFound => "check its name and the environment",
+            Self::Aborted { uncertain: false } => {
+                "nothing of it was changed: see `streamt state status` for what was before it"
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The state of one test in PostgreSQL: a schema and a role of its own, written through a proxy.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use crate::faults::{Order, Proxy};
 use crate::harness::Workspace;
@@ -11,7 +12,7 @@ const HOLDS: &str = "FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
                      WHERE l.locktype = 'advisory' AND l.granted AND a.usename";
 
 pub struct Database {
-    pub proxy: Proxy,
+    pub proxy: Arc<Proxy>,
     admin: String,
     schema: String,
     writer: String,
@@ -23,7 +24,7 @@ impl Database {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let (schema, writer) = (format!("s_{id}"), format!("w_{id}"));
         sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{PASSWORD}'"));
-        Self { proxy: Proxy::postgres(order, admin), admin: admin.to_owned(), schema, writer }
+        Self { proxy: Arc::new(Proxy::postgres(order, admin)), admin: admin.to_owned(), schema, writer }
     }
 
     /// The variables that [`Self::declaration`] names.
@@ -51,6 +52,15 @@ impl Database {
         workspace.run(&line).exits(0);
     }
 
+    pub fn schema(&self) -> &str {
+        &self.schema
+    }
+
+    /// The role that writes the state.
+    pub fn writer(&self) -> &str {
+        &self.writer
+    }
+
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
         sql(&self.admin, &statement.replace("{schema}", &self.schema).replace("{writer}", &self.writer))
     }
@@ -72,6 +82,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        // A test that failed may have left a session behind.
         let drop = "DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}";
         let _ = catch_unwind(AssertUnwindSafe(|| self.sql(drop)));
     }

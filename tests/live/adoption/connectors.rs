@@ -29,7 +29,7 @@ fn yard_under(state: State, load: Load) -> (Yard, String) {
     (yard, name)
 }
 
-pub(super) fn line(yard: &Yard, name: &str) -> String {
+pub fn line(yard: &Yard, name: &str) -> String {
     let id = format!("streamt://{}/default/connector/{name}", yard.project);
     format!("adopt --kind connector --name {name} --confirm-resource {id} --confirm-env default -o json")
 }

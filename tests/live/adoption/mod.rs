@@ -2,7 +2,7 @@
 //! does, and what an interruption of it leaves.
 
 mod connector_kills;
-mod connectors;
+pub mod connectors;
 pub mod ground;
 mod kills;
 mod losses;

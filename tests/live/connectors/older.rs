@@ -8,6 +8,8 @@ use crate::load::Load;
 use crate::losses::site::on_each_major;
 use crate::support::variable;
 
+const DEFAULT: &str = "STREAMT_TEST_CONNECT";
+
 fn life(worker: &str) {
     let yard = Yard::under(worker, State::Postgres(variable("STREAMT_TEST_POSTGRES_18")), &["gone"], Load::Alone);
     let name = yard.name("gone");
@@ -24,12 +26,15 @@ fn life(worker: &str) {
 }
 
 /// The lane of older workers names them in `STREAMT_TEST_CONNECT_WORKERS`; without it, the one worker of every change.
+pub fn workers() -> Vec<String> {
+    let older = std::env::var("STREAMT_TEST_CONNECT_WORKERS").unwrap_or_default();
+    let older = older.split_whitespace().map(|version| format!("{DEFAULT}_{}", version.replace('.', "_")));
+    std::iter::once(DEFAULT.to_owned()).chain(older).collect()
+}
+
 #[test]
 fn every_worker_that_is_asked_for_deploys_and_removes() {
-    let workers = std::env::var("STREAMT_TEST_CONNECT_WORKERS").unwrap_or_default();
-    life("STREAMT_TEST_CONNECT");
-    for version in workers.split_whitespace() {
-        let worker = format!("STREAMT_TEST_CONNECT_{}", version.replace('.', "_"));
+    for worker in workers() {
         life(&worker);
         // The workers of 4.x refuse `%2F` and `%25` in a path: such a connector can be neither observed nor deleted there.
         on_each_major(|admin| named(&worker, admin, " a/b%"));

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use serde_json::{Value, json};
 
+use crate::database::Database;
 use crate::faults::{Order, Proxy};
 use crate::harness::{Run, Workspace};
 use crate::load::{Load, Turn};
-use crate::losses::site::sql;
 use crate::support::{clean_up, eventually, variable};
 
 pub const PASSWORD: &str = "admin-secret";
-const WRITER_PASSWORD: &str = "w-s3ntinel";
+const NAMESPACE: &str = "connectors";
 /// A configuration value that nothing but the worker may ever show.
 pub const SENTINEL: &str = "s3ntinel-value";
 
@@ -105,12 +105,8 @@ pub struct Yard {
     pub project: String,
     /// Whether the model has a schema.
     pub subject: bool,
-    state: State,
-    /// In front of the database of its state.
-    database: Option<Proxy>,
+    database: Option<Database>,
     database_order: Order,
-    schema: String,
-    writer: String,
     sinks: Vec<&'static str>,
     _turn: Turn,
 }
@@ -125,18 +121,15 @@ impl Yard {
         let worker = Worker::at(worker);
         let order = Order::default();
         let workers = Proxy::http(&order, worker.url());
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("cn-{}", &id[..12]));
+        let project = format!("cn-{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
         let mut workspace = Workspace::new().variable("CONNECT_PASSWORD", PASSWORD);
-        let (mut database, database_order) = (None, Order::default());
-        if let State::Postgres(admin) = &state {
-            sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{WRITER_PASSWORD}'"));
-            let (_, rest) = admin.split_once('@').expect("a user");
-            let dsn = format!("postgresql://{writer}:{WRITER_PASSWORD}@{rest}");
-            let proxy = Proxy::postgres(&database_order, admin);
-            let dsn = proxy.dsn(&dsn);
-            database = Some(proxy);
-            workspace = workspace.variable("OWNER_DSN", admin).variable("WRITER_DSN", &dsn);
+        let database_order = Order::default();
+        let database = match &state {
+            State::Local => None,
+            State::Postgres(admin) => Some(Database::new(&database_order, admin)),
+        };
+        if let Some(database) = &database {
+            workspace = database.known_to(workspace);
         }
         let sinks = sinks.to_vec();
         let yard = Self {
@@ -146,22 +139,14 @@ impl Yard {
             workspace,
             project,
             subject: false,
-            state,
             database,
             database_order,
-            schema,
-            writer,
             sinks,
             _turn: turn,
         };
         yard.declare(&yard.sinks, &[]);
-        if let State::Postgres(_) = &yard.state {
-            let line = format!(
-                "state init --writer-role {} --confirm-project {1} --confirm-env default \
-                 --confirm-address streamt-state://connectors/{1}/default -o json",
-                yard.writer, yard.project
-            );
-            yard.workspace.run(&line).exits(0);
+        if let Some(database) = &yard.database {
+            database.initialise(&yard.workspace, NAMESPACE, &yard.project);
         }
         yard
     }
@@ -218,14 +203,7 @@ impl Yard {
             true => String::new(),
             false => format!("lifecycle: {{connector_removals: [{}]}}\n", removals.join(", ")),
         };
-        let state = match &self.state {
-            State::Local => String::new(),
-            State::Postgres(_) => format!(
-                "deployment_state:\n  backend: postgres\n  namespace: connectors\n  lock_timeout_seconds: 1\n  \
-                 postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {}}}\n",
-                self.schema
-            ),
-        };
+        let state = self.database.as_ref().map(|database| database.declaration(NAMESPACE)).unwrap_or_default();
         let (registry, schema) = match self.subject {
             false => (String::new(), String::new()),
             true => (
@@ -274,8 +252,7 @@ runtime:
     }
 
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
-        let State::Postgres(admin) = &self.state else { panic!("no database") };
-        sql(admin, &statement.replace("{schema}", &self.schema).replace("{writer}", &self.writer))
+        self.store().sql(statement)
     }
 
     pub fn status(&self) -> Value {
@@ -284,10 +261,10 @@ runtime:
 
     /// The recorded resources, by id.
     pub fn resources(&self) -> Value {
-        let text = match &self.state {
-            State::Local => std::fs::read_to_string(self.workspace.path(".streamt/state/default.json")).ok(),
-            State::Postgres(_) => {
-                self.sql("SELECT state_json FROM {schema}.current_state").pop().and_then(|mut row| row.pop())
+        let text = match &self.database {
+            None => std::fs::read_to_string(self.workspace.path(".streamt/state/default.json")).ok(),
+            Some(database) => {
+                database.sql("SELECT state_json FROM {schema}.current_state").pop().and_then(|mut row| row.pop())
             }
         };
         let payload: Value = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(json!({}));
@@ -299,13 +276,18 @@ runtime:
         self.resources().as_object().map(|all| all.keys().cloned().collect()).unwrap_or_default()
     }
 
-    pub fn database(&self) -> &Proxy {
+    fn store(&self) -> &Database {
         self.database.as_ref().expect("state in PostgreSQL")
+    }
+
+    /// In front of the database of its state.
+    pub fn database(&self) -> &Proxy {
+        &self.store().proxy
     }
 
     /// The role that writes its state.
     pub fn writer(&self) -> &str {
-        &self.writer
+        self.store().writer()
     }
 
     /// COMMITs so far.
@@ -315,17 +297,7 @@ runtime:
 
     /// Ends the session that holds the lock.
     pub fn killer(&self) -> impl Fn() + Send + Sync + 'static {
-        let State::Postgres(admin) = &self.state else { panic!("no database") };
-        let (admin, writer) = (admin.clone(), self.writer.clone());
-        move || {
-            sql(
-                &admin,
-                &format!(
-                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-                     WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'"
-                ),
-            );
-        }
+        self.store().killer()
     }
 }
 
@@ -335,9 +307,5 @@ impl Drop for Yard {
             self.worker.delete(&self.name(sink));
         }
         crate::estate::blocking(clean_up([self.topic()]));
-        if let State::Postgres(_) = &self.state {
-            let drop = "DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}";
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.sql(drop)));
-        }
     }
 }

@@ -16,7 +16,7 @@ fn a_foreign_writer_in_the_middle_of_a_step_is_a_conflict() {
     on_each_major(|admin| {
         for (moment, step) in [(begins as fn(&Request) -> bool, 1), (locks, 1), (begins, 2), (locks, 4)] {
             let site = Site::new(admin, 1);
-            let (admin, schema) = (admin.to_owned(), site.schema.clone());
+            let (admin, schema) = (admin.to_owned(), site.database.schema().to_owned());
             let meddle = Fault::call(move |_| {
                 super::site::sql(&admin, &format!("UPDATE {schema}.operation_control SET revision = revision + 1"));
             });

@@ -10,8 +10,8 @@ fn sentinels(site: &Site) -> Vec<(&'static str, String)> {
     vec![
         ("writer's password", "w-s3ntinel".to_owned()),
         ("owner's password", "admin-secret".to_owned()),
-        ("schema", site.schema.clone()),
-        ("role", site.writer.clone()),
+        ("schema", site.database.schema().to_owned()),
+        ("role", site.database.writer().to_owned()),
         ("lock key", key),
         ("address", site.db.address().to_owned()),
         ("server's port", format!(":{server}")),
@@ -84,11 +84,11 @@ fn no_output_and_no_file_names_anything_of_the_database() {
                 assert_eq!(code(&run), "E420_STATE_BACKEND_UNAVAILABLE", "{case}, {line}: {}", run.stdout);
             }
         };
-        let real = site.db.dsn(&format!("postgresql://{}:w-s3ntinel@h/postgres", site.writer));
+        let real = site.db.dsn(&format!("postgresql://{}:w-s3ntinel@h/postgres", site.database.writer()));
         let unavailable = "E420_STATE_BACKEND_UNAVAILABLE";
         refused(&mut scan, "wrong password", unavailable, Some(&real.replace("w-s3ntinel", "w-s3ntinel-wrong")));
         refused(&mut scan, "no DSN", unavailable, Some("w-s3ntinel is no DSN"));
-        let nowhere = format!("postgresql://{}:w-s3ntinel@127.0.0.1:1/postgres", site.writer);
+        let nowhere = format!("postgresql://{}:w-s3ntinel@127.0.0.1:1/postgres", site.database.writer());
         refused(&mut scan, "nobody there", unavailable, Some(&nowhere));
         site.sql("CREATE TABLE {schema}.extra (a int)");
         refused_writer(&mut scan, "a catalog of another form");

@@ -7,12 +7,13 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
+use crate::database::Database;
 use crate::faults::{Fault, Gate, Order, Proxy, Record, Rule, first};
 use crate::harness::{Run, Workspace};
 use crate::support::{clean_up, eventually, variable};
 
 pub const LONG: Duration = Duration::from_secs(60);
-const PASSWORD: &str = "w-s3ntinel";
+const NAMESPACE: &str = "losses";
 
 pub struct Site {
     pub order: Order,
@@ -20,10 +21,8 @@ pub struct Site {
     pub kafka: Arc<Proxy>,
     pub registry: Arc<Proxy>,
     pub workspace: Workspace,
-    pub schema: String,
-    pub writer: String,
     pub project: String,
-    admin: String,
+    pub database: Database,
     topics: usize,
 }
 
@@ -63,11 +62,10 @@ impl Site {
 
     fn of(admin: &str, topics: usize, schemas: bool) -> Self {
         let order = Order::default();
-        let db = Arc::new(Proxy::postgres(&order, admin));
+        let database = Database::new(&order, admin);
         let kafka = Arc::new(Proxy::kafka(&order, &variable("STREAMT_TEST_KAFKA")));
         let registry = Arc::new(Proxy::http(&order, &variable("STREAMT_TEST_REGISTRY")));
-        let id = uuid::Uuid::new_v4().simple().to_string();
-        let (schema, writer, project) = (format!("s_{id}"), format!("w_{id}"), format!("loss-{id}"));
+        let project = format!("loss-{}", uuid::Uuid::new_v4().simple());
         let model = |i: usize| {
             let schema = match schemas {
                 true => format!(", schema: {{subject: {project}.t{i}-value, format: avro, definition: '\"string\"'}}"),
@@ -81,56 +79,29 @@ impl Site {
             "apiVersion: streamt.dev/v1alpha1
 project: {{name: {project}}}
 runtime: {{kafka: {{bootstrap_servers: \"{}\"}}, schema_registry: {{url: \"{}\"}}}}
-deployment_state:
-  backend: postgres
-  namespace: losses
-  lock_timeout_seconds: 1
-  postgres: {{dsn_env: OWNER_DSN, writer_dsn_env: WRITER_DSN, schema: {schema}}}
-models:
+{}models:
 {models}",
             kafka.address(),
-            registry.url()
+            registry.url(),
+            database.declaration(NAMESPACE)
         );
-        sql(admin, &format!("CREATE ROLE {writer} LOGIN NOINHERIT PASSWORD '{PASSWORD}'"));
-        let (_, rest) = admin.split_once('@').expect("a user");
-        let writer_dsn = db.dsn(&format!("postgresql://{writer}:{PASSWORD}@{rest}"));
-        let workspace = Workspace::project(&yaml).variable("OWNER_DSN", admin).variable("WRITER_DSN", &writer_dsn);
-        let site =
-            Self { order, db, kafka, registry, workspace, schema, writer, project, admin: admin.to_owned(), topics };
-        let line = format!(
-            "state init --writer-role {} --confirm-project {1} --confirm-env default \
-             --confirm-address streamt-state://losses/{1}/default -o json",
-            site.writer, site.project
-        );
-        site.workspace.run(&line).exits(0);
-        site
+        let workspace = database.known_to(Workspace::project(&yaml));
+        database.initialise(&workspace, NAMESPACE, &project);
+        Self { db: Arc::clone(&database.proxy), order, kafka, registry, workspace, project, database, topics }
     }
 
     pub fn sql(&self, statement: &str) -> Vec<Vec<String>> {
-        sql(&self.admin, &statement.replace("{schema}", &self.schema).replace("{writer}", &self.writer))
+        self.database.sql(statement)
     }
 
     /// Ends the session that holds the lock.
     pub fn killer(&self) -> impl Fn() + Send + Sync + 'static {
-        let (admin, writer) = (self.admin.clone(), self.writer.clone());
-        move || {
-            sql(
-                &admin,
-                &format!(
-                    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-                 WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'"
-                ),
-            );
-        }
+        self.database.killer()
     }
 
     /// Sessions that hold an advisory lock as the writer.
     pub fn holders(&self) -> usize {
-        self.sql(
-            "SELECT l.pid FROM pg_locks l JOIN pg_stat_activity a USING (pid) \
-             WHERE l.locktype = 'advisory' AND l.granted AND a.usename = '{writer}'",
-        )
-        .len()
+        self.database.holders()
     }
 
     /// Returns when the server has given the lock away by itself.
@@ -190,8 +161,5 @@ impl Drop for Site {
     fn drop(&mut self) {
         let names: Vec<String> = (0..self.topics).map(|index| format!("{}.t{index}", self.project)).collect();
         let _ = std::panic::catch_unwind(|| crate::estate::blocking(clean_up(names)));
-        let drop = "DROP SCHEMA IF EXISTS {schema} CASCADE; DROP OWNED BY {writer}; DROP ROLE {writer}";
-        // A test that failed may have left a session behind.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.sql(drop)));
     }
 }
