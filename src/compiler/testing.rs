@@ -193,6 +193,25 @@ pub fn flink_runtime() -> FlinkRuntime {
     FlinkRuntime { default: None, clusters: BTreeMap::new() }
 }
 
+pub fn flink_cluster() -> FlinkCluster {
+    FlinkCluster {
+        cluster_type: FlinkClusterType::Rest,
+        rest_url: Some("http://flink.example.test:8081".into()),
+        sql_gateway_url: Some("http://flink.example.test:8083".into()),
+        version: None,
+        environment: None,
+        kafka_connector: KafkaConnectorFlavour::Sql,
+        api_key: None,
+        api_secret: None,
+        auth: BasicAuth::default(),
+        tls: Tls::default(),
+        confluent: BTreeMap::new(),
+        timeout: 30,
+        retries: 0,
+        statement_timeout: 60,
+    }
+}
+
 pub fn source_ref(name: &str) -> Reference {
     Reference::Source(name.into())
 }

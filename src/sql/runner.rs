@@ -307,6 +307,18 @@ mod tests {
         );
     }
 
+    /// KSC-001
+    #[test]
+    fn every_comparison_is_the_one_that_is_written() {
+        for (symbol, word) in
+            [("=", "eq"), ("<>", "ne"), ("!=", "ne"), (">", "gt"), (">=", "ge"), ("<", "lt"), ("<=", "le")]
+        {
+            let query = parse(&format!("SELECT a FROM {{{{ source('s') }}}} WHERE a {symbol} 1")).unwrap();
+            let Test::Compare(comparison, Literal::Integer(1)) = query.predicates[0].test else { panic!("{query:?}") };
+            assert_eq!(comparison.as_str(), word, "{symbol}");
+        }
+    }
+
     #[test]
     fn whatever_is_beyond_the_subset_is_refused_at_its_place() {
         for (text, part) in [

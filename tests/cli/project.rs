@@ -401,6 +401,11 @@ fn sql_is_shown_as_flink_gets_it_and_its_columns_are_traced() {
     let lineage = workspace.run("lineage --model orders_valid --columns --format json").exits(0).stdout;
     let expected = include_str!("snapshots/lineage_columns.json");
     assert_eq!(lineage, expected);
+    let policy = "    security: {policies: [{mask: {column: order_id, method: hash}}]}\n    sql: |\n";
+    let masked = Workspace::project(&SQL.replacen("    sql: |\n", policy, 1));
+    let lineage = masked.run("lineage -m orders_valid --columns -o json").exits(0).json()["data"].clone();
+    assert_eq!(lineage["column_lineage"][0]["masked"], true, "{lineage}");
+    assert_eq!(lineage["column_lineage"][1].get("masked"), None, "{lineage}");
     let wrong = Workspace::project(&SQL.replace("SELECT order_id, total", "SELECT order_id, totl"));
     let run = wrong.run("validate -o json").exits(0).json();
     let finding = &run["warnings"][0];

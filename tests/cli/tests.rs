@@ -77,6 +77,21 @@ fn a_failed_schema_test_names_the_column_and_fail_fast_stops_behind_it() {
     assert_eq!(over.errors()[0].0, "E907_OUTPUT_FAILED");
 }
 
+/// SEC-003: what a test says may hold what somebody wrote into a record or a declaration.
+#[test]
+fn what_a_test_says_shows_no_credential_and_commands_no_terminal() {
+    let named = "not_null: {columns: [\"i\\e[31md\", \"password=hunter2\"]}}, {range";
+    let workspace = Workspace::project(&PROJECT.replace("not_null: {columns: [id]}}, {range", named));
+    let run = workspace.run("test --type schema --junit report.xml").exits(1);
+    let report = std::fs::read_to_string(workspace.path("report.xml")).unwrap();
+    assert!(run.stdout.contains("has no column 'i"), "{}", run.stdout);
+    assert!(!run.stdout.contains('\u{1b}') && !report.contains('\u{1b}'), "{}", run.stdout);
+    let json = workspace.run("test --type schema -o json").exits(1).stdout;
+    for told in [run.stdout, run.stderr, report, json] {
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+}
+
 #[test]
 fn coverage_counts_the_models_with_tests_and_runs_none() {
     let workspace = Workspace::project(PROJECT);

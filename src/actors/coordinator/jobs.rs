@@ -163,10 +163,56 @@ pub fn arriving_until(intent: &Intent, progress: &[ProgressEntry], now: jiff::Ti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compiler::testing;
+    use crate::planner::fixtures::{World, job};
+    use crate::planner::flink::{JobId, JobState};
     use crate::planner::model::Action;
+    use crate::project::model::{FlinkRuntime, Materialized, Model};
+    use crate::providers::VendorText;
     use crate::state::model::ResourceId;
     use crate::state::scalar::Timestamp;
     use crate::state::testing::golden_intent;
+
+    const RUNNING: JobState = JobState::Running;
+
+    /// A cluster that jobs can be read from and not be submitted to is found out while nothing is changed.
+    #[test]
+    fn a_job_to_submit_needs_a_cluster_with_a_gateway_and_one_that_runs_needs_none() {
+        let compiled = |gateway: Option<&str>| {
+            let mut project = testing::project("payments");
+            project.runtime.kafka = Some(testing::kafka_runtime());
+            let cluster = FlinkCluster { sql_gateway_url: gateway.map(str::to_owned), ..testing::flink_cluster() };
+            project.runtime.flink = Some(FlinkRuntime {
+                default: Some("main".into()),
+                clusters: BTreeMap::from([("main".into(), cluster)]),
+            });
+            project.sources.push(testing::source("raw", "raw.v1"));
+            let model = testing::sql_model("m", "SELECT 1 AS a FROM {{ source('raw') }}");
+            project.models.push(Model { materialized: Some(Materialized::Flink), ..model });
+            testing::compiled(project)
+        };
+        let (absent, running) = (World::new().with_job(job("m"), None), World::new().with_job(job("m"), Some(RUNNING)));
+        assert_eq!(submittable(&absent.plan(), &compiled(Some("http://g"))), Ok(()));
+        let refused = submittable(&absent.plan(), &compiled(None)).expect_err("no gateway");
+        assert_eq!(refused.code, Code::E206SqlGatewayNotConfigured);
+        assert!(refused.message.starts_with("flink_job:m: submit"), "{}", refused.message);
+        assert_eq!(submittable(&running.owned().plan(), &compiled(None)), Ok(()));
+    }
+
+    #[test]
+    fn a_job_that_ended_as_soon_as_it_was_submitted_is_told_with_its_cause() {
+        let told = |state, failure: Option<&str>| {
+            let failure = failure.and_then(|text| VendorText::at_border(text, &[]));
+            failed_already("m", &Submitted { id: JobId::parse(&"a".repeat(32)).expect("an id"), state, failure })
+        };
+        for state in JobState::ALL {
+            let warned = told(state, None).map(|warning| warning.code);
+            let expected = matches!(state, JobState::Failed | JobState::Canceled).then_some(Code::W149FlinkJobFailed);
+            assert_eq!(warned, expected, "{state}");
+        }
+        let message = told(JobState::Failed, Some("no such topic")).expect("a warning").message;
+        assert!(message.ends_with("is FAILED already: no such topic"), "{message}");
+    }
 
     /// REC-055: two minutes after the start of the last job, whatever else was started since.
     #[test]

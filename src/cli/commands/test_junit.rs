@@ -87,14 +87,23 @@ mod tests {
             Verdict { errors: vec!["a < b & \"c\"".into(), "two\u{1b}[0m".into()], ..verdict("f", Status::Failed) };
         let skipped = Verdict { message: Some("no".into()), ..verdict("s", Status::Skipped) };
         let error = Verdict { errors: vec!["gone".into()], warnings: vec!["w".into()], ..verdict("e", Status::Error) };
-        let list =
-            [("schema", verdict("p", Status::Passed)), ("sample", failed), ("continuous", skipped), ("sample", error)];
+        let again = Verdict { errors: vec!["no".into()], ..verdict("g", Status::Failed) };
+        let list = [
+            ("schema", verdict("p", Status::Passed)),
+            ("sample", failed),
+            ("schema", again),
+            ("continuous", skipped),
+            ("sample", error),
+        ];
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
-<testsuites name=\"shop\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">
-  <testsuite name=\"shop\" tests=\"4\" failures=\"1\" errors=\"1\" skipped=\"1\">
+<testsuites name=\"shop\" tests=\"5\" failures=\"2\" errors=\"1\" skipped=\"1\">
+  <testsuite name=\"shop\" tests=\"5\" failures=\"2\" errors=\"1\" skipped=\"1\">
     <testcase classname=\"schema\" name=\"p\"/>
     <testcase classname=\"sample\" name=\"f\">
       <failure message=\"a &lt; b &amp; &quot;c&quot;\">a &lt; b &amp; &quot;c&quot;&#10;two\u{fffd}[0m</failure>
+    </testcase>
+    <testcase classname=\"schema\" name=\"g\">
+      <failure message=\"no\">no</failure>
     </testcase>
     <testcase classname=\"continuous\" name=\"s\">
       <skipped message=\"no\"/>

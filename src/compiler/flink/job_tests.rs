@@ -348,3 +348,102 @@ fn a_virtual_topic_is_read_through_the_gateway() {
     assert!(read.contains("'topic' = 'eu',\n    'properties.bootstrap.servers' = 'gateway:6969'"), "{read}");
     assert!(table(&sql, "m_sink").contains("'properties.bootstrap.servers' = 'localhost:9092'"), "{sql}");
 }
+
+/// Each assertion becomes the condition of its violation, and no value ends the text that it stands in.
+#[test]
+fn a_condition_says_what_its_assertion_forbids() {
+    let mut project = shop(sql_model("valid", "SELECT id, n FROM {{ source('raw') }}"));
+    let mut checked = test("it's", "valid", TestType::Continuous);
+    checked.assertions = vec![
+        json!({"accepted_values": {"column": "id", "values": ["a'b", 1, true]}}),
+        json!({"range": {"column": "n", "min": -1, "max": 5}}),
+        json!({"not_null": {"columns": ["n"]}}),
+        json!({"accepted_types": {"types": {"n": "int"}}}),
+    ];
+    project.tests.push(checked);
+    let sql = job(&compiled(project), "test_it's");
+    let of = |violation: &str| {
+        let select = sql.split("SELECT\n").find(|part| part.contains(&format!("'{violation}' AS violation_type")));
+        let select = select.unwrap_or_else(|| panic!("{violation}: {sql}"));
+        assert!(select.starts_with("    'it''s' AS test_name"), "{select}");
+        let condition = select.split("\nWHERE ").nth(1).unwrap();
+        condition.trim_end_matches("\nUNION ALL\n").trim_end_matches(';').to_owned()
+    };
+    assert_eq!(of("accepted_values:id"), "`id` NOT IN ('a''b', '1', 'true')");
+    assert_eq!(of("range_min:n"), "TRY_CAST(`n` AS DOUBLE) < -1");
+    assert_eq!(of("range_max:n"), "TRY_CAST(`n` AS DOUBLE) > 5");
+    assert_eq!(of("not_null:n"), "`n` IS NULL");
+    assert_eq!(of("accepted_types:n"), "TRY_CAST(`n` AS INT) IS NULL AND `n` IS NOT NULL");
+}
+
+#[test]
+fn flink_is_given_the_brokers_that_it_can_reach() {
+    let mut project = shop(sql_model("m", "SELECT id FROM {{ source('raw') }}"));
+    project.runtime.kafka.as_mut().unwrap().bootstrap_servers_internal = Some("kafka:29092".into());
+    let sql = job(&compiled(project), "m");
+    assert_eq!(sql.matches("'properties.bootstrap.servers' = 'kafka:29092'").count(), 2, "{sql}");
+    assert!(!sql.contains("localhost"), "{sql}");
+}
+
+#[test]
+fn a_login_by_iam_needs_the_jar_that_has_it() {
+    let iam = |flavour: KafkaConnectorFlavour| {
+        let mut project = shop(sql_model("m", "SELECT id FROM {{ source('raw') }}"));
+        let kafka = project.runtime.kafka.as_mut().unwrap();
+        kafka.security_protocol = Some(SecurityProtocol::SaslSsl);
+        kafka.sasl_mechanism = Some(SaslMechanism::AwsMskIam);
+        let cluster = FlinkCluster { kafka_connector: flavour, ..flink_cluster() };
+        project.runtime.flink = Some(FlinkRuntime {
+            default: Some("local".into()),
+            clusters: std::collections::BTreeMap::from([("local".into(), cluster)]),
+        });
+        project
+    };
+    let found = refused(iam(KafkaConnectorFlavour::Sql));
+    assert!(found[0].starts_with("E501") && found[0].contains("kafka_connector: plain"), "{found:?}");
+    let sql = job(&compiled(iam(KafkaConnectorFlavour::Plain)), "m");
+    assert!(sql.contains("'properties.sasl.mechanism' = 'AWS_MSK_IAM'"), "{sql}");
+}
+
+/// A name that is a word of the language stands quoted behind AS.
+#[test]
+fn a_masked_column_keeps_a_name_that_needs_quotes() {
+    for (name, written) in [("order", "`order`"), ("per cent", "`per cent`"), ("plain_1", "plain_1")] {
+        let sql = format!("SELECT id AS `{name}` FROM {{{{ source('raw') }}}}");
+        let security = SecurityBlock {
+            classification: Default::default(),
+            policies: vec![json!({"mask": {"column": name, "method": "null"}})],
+        };
+        let text = job(&compiled(shop(Model { security: Some(security), ..sql_model("m", &sql) })), "m");
+        assert!(select(&text).contains(&format!("SELECT CAST(NULL AS STRING) AS {written} FROM")), "{text}");
+    }
+}
+
+/// A text that is not understood is masked all the same, at each item of the name.
+#[test]
+fn every_item_of_a_masked_name_is_masked() {
+    let sql = "SELECT id AS e, NEW_SYNTAX 'x' y AS e FROM {{ source('raw') }}";
+    let security = SecurityBlock {
+        classification: Default::default(),
+        policies: vec![json!({"mask": {"column": "e", "method": "redact"}})],
+    };
+    let text = job(&compiled(shop(Model { security: Some(security), ..sql_model("m", sql) })), "m");
+    assert_eq!(select(&text).matches("ELSE '***' END AS e").count(), 2, "{text}");
+}
+
+/// A watermark is of at most three digits.
+#[test]
+fn an_event_time_is_read_with_the_digits_that_a_watermark_takes() {
+    for (declared, read) in [
+        ("TIMESTAMP(6)", "TIMESTAMP(3)"),
+        ("TIMESTAMP", "TIMESTAMP(3)"),
+        ("STRING", "TIMESTAMP(3)"),
+        ("TIMESTAMP(0)", "TIMESTAMP(0)"),
+        ("TIMESTAMP_LTZ(3)", "TIMESTAMP_LTZ(3)"),
+    ] {
+        let mut project = shop(sql_model("m", "SELECT id FROM {{ source('raw') }}"));
+        project.sources[0].columns[3] = column("ts", declared);
+        let sql = job(&compiled(project), "m");
+        assert!(table(&sql, "raw").contains(&format!("    `ts` {read},\n")), "{declared}: {sql}");
+    }
+}

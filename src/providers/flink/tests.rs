@@ -7,8 +7,9 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::codes::Code;
 use crate::compiler::artifact::{FlinkJobArtifact, OwnerType, Ownership};
+use crate::compiler::testing::flink_cluster;
 use crate::planner::flink::{JobId, JobState};
-use crate::project::model::{BasicAuth, FlinkClusterType, KafkaConnectorFlavour, OwnershipMode, Tls};
+use crate::project::model::OwnershipMode;
 use crate::project::secret::Secret;
 use crate::providers::guard::testing::HandGuard;
 use crate::providers::testing::{Play, StandIn};
@@ -16,20 +17,12 @@ use crate::providers::{Ctx, Identity, Purpose};
 
 pub fn cluster(rest: Option<&str>, gateway: Option<&str>) -> FlinkCluster {
     FlinkCluster {
-        cluster_type: FlinkClusterType::Rest,
         rest_url: rest.map(str::to_owned),
         sql_gateway_url: gateway.map(str::to_owned),
-        version: None,
-        environment: None,
-        kafka_connector: KafkaConnectorFlavour::Sql,
         api_key: Some(Secret::new("sentinel-key")),
-        api_secret: None,
-        auth: BasicAuth::default(),
-        tls: Tls::default(),
-        confluent: std::collections::BTreeMap::new(),
         timeout: 2,
-        retries: 0,
         statement_timeout: 5,
+        ..flink_cluster()
     }
 }
 
@@ -238,8 +231,10 @@ async fn a_settling_request_that_is_refused_as_a_duplicate_leaves_the_first_job(
 
 #[tokio::test]
 async fn an_insert_without_answer_and_without_job_twice_is_uncertain_and_sent_no_third_time() {
-    let again = vec![Play::Drop, closed(), no_job()];
-    let (outcome, requests) = submit(vec![prepared(), vec![Play::Drop, closed(), no_job()], prepared(), again]).await;
+    let unanswered = || [prepared(), vec![Play::Drop, closed(), no_job()]].concat();
+    // A third attempt would be taken.
+    let third = [prepared(), vec![operation(), status("FINISHED"), closed(), job()]].concat();
+    let (outcome, requests) = submit(vec![unanswered(), unanswered(), third]).await;
     assert_eq!(outcome, Err(uncertain()));
     assert_eq!(requests.last().map(String::as_str), Some("2 inserts"));
 }
@@ -291,9 +286,10 @@ async fn an_id_that_runs_under_another_name_is_uncertain() {
 /// A 404 of something in front of the JobManager proves nothing.
 #[tokio::test]
 async fn a_404_that_is_not_flinks_own_is_no_proof_of_absence() {
-    let stand_in = StandIn::start(vec![Play::Json(404, json!({"detail": "no route"}))]).await;
+    let stand_in = StandIn::start(vec![Play::Json(404, json!({"detail": "no route"})), listed(&[])]).await;
     let outcome = client(&stand_in.url).submit(&ctx(), &HandGuard::default(), &artifact(SQL), &id()).await;
     assert!(matches!(outcome, Err(ProviderFailure::Rejected { .. })), "{outcome:?}");
+    assert_eq!(stand_in.requests().len(), 1, "nothing follows from it");
 }
 
 #[tokio::test]
@@ -387,4 +383,78 @@ async fn a_cause_that_does_not_come_is_said_to_be_missing() {
         assert!((3..20).contains(&stand_in.requests().len()), "{:?}", stand_in.requests());
     }
     assert_eq!(why(JobState::Failed, None).as_deref(), Some("Flink tells no cause yet"));
+}
+
+/// The gateway gave up on an INSERT that the JobManager has or will have: its job is what counts.
+#[tokio::test]
+async fn a_refused_insert_whose_job_shows_itself_late_is_submitted() {
+    let refused = || vec![operation(), status("ERROR"), trace("TimeoutException"), closed()];
+    for evidence in [vec![job()], vec![no_job(), job()]] {
+        let (outcome, requests) = submit(vec![prepared(), refused(), evidence]).await;
+        assert_eq!(outcome, Ok(submitted()));
+        assert_eq!(requests.last().map(String::as_str), Some("1 inserts"));
+    }
+}
+
+/// 408 and 429 say nothing about what became of the request.
+#[tokio::test]
+async fn an_insert_that_is_answered_with_patience_is_looked_for() {
+    for code in [408, 429, 500, 503] {
+        let answer = Play::Json(code, json!({"errors": ["later"]}));
+        let (outcome, requests) = submit(vec![prepared(), vec![answer, closed(), job()]]).await;
+        assert_eq!(outcome, Ok(submitted()), "{code}");
+        assert_eq!(requests.last().map(String::as_str), Some("1 inserts"), "{code}");
+    }
+    let refused = Play::Json(400, json!({"errors": ["Caused by: bad request, key sentinel-key"]}));
+    let (outcome, _) = submit(vec![prepared(), vec![refused, closed()]]).await;
+    let Err(ProviderFailure::Rejected { text: Some(text), .. }) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(text.to_string(), "bad request, key <redacted>");
+}
+
+/// Only FINISHED is a success, and an unknown word is no end.
+#[tokio::test]
+async fn a_table_whose_statement_did_not_finish_sends_no_insert() {
+    for ended in ["CANCELED", "CLOSED", "TIMEOUT", "ERROR"] {
+        let script = [prepared()[..3].to_vec(), vec![status(ended), trace("it ended"), closed()]].concat();
+        let (outcome, requests) = submit(vec![script]).await;
+        assert!(matches!(outcome, Err(ProviderFailure::SqlRefused { .. })), "{ended}: {outcome:?}");
+        assert_eq!(requests.last().map(String::as_str), Some("0 inserts"), "{ended}");
+    }
+    let unknown = || [prepared()[..3].to_vec(), vec![status("DREAMING"), closed()]].concat();
+    let (outcome, requests) = submit(vec![unknown(), unknown()]).await;
+    assert_eq!(outcome, Err(ProviderFailure::Protocol { what: "operation status" }));
+    assert_eq!(requests.last().map(String::as_str), Some("0 inserts"));
+}
+
+/// What a service calls a handle goes into a path, and what it says of another job proves nothing.
+#[tokio::test]
+async fn a_handle_that_is_none_is_not_followed_and_another_job_is_no_evidence() {
+    let session = ok(json!({"sessionHandle": "../../jobs"}));
+    let (outcome, requests) = submit(vec![vec![prepared()[0].clone(), session]]).await;
+    assert_eq!(outcome, Err(ProviderFailure::Protocol { what: "session" }));
+    assert_eq!(requests[requests.len() - 2], "POST /v3/sessions", "{requests:?}");
+    let other = ok(json!({"jid": "f".repeat(32), "name": "clean_processor", "state": "RUNNING"}));
+    let stand_in = StandIn::start(vec![other]).await;
+    let outcome = client(&stand_in.url).submit(&ctx(), &HandGuard::default(), &artifact(SQL), &id()).await;
+    assert_eq!(outcome, Err(ProviderFailure::Protocol { what: "job" }));
+}
+
+/// A read is asked again as often as the cluster's `retries` say, and only for what passes.
+#[tokio::test]
+async fn a_read_is_asked_again_while_the_service_is_away_and_for_nothing_else() {
+    let away = || Play::Json(503, json!({"errors": ["no leader"]}));
+    let observe = async |script: Vec<Play>, retries: u32| {
+        let stand_in = StandIn::start(script).await;
+        let cluster = FlinkCluster { retries, ..cluster(Some(&stand_in.url), None) };
+        let client = FlinkClient::new(&cluster, None, None, Path::new("/")).expect("a client");
+        let outcome = client.observe(&ctx(), &["a".to_owned()].into()).await;
+        (outcome.map(|seen| seen.len()), stand_in.requests().len())
+    };
+    assert_eq!(observe(vec![away(), Play::Drop, listed(&[])], 2).await, (Ok(1), 3));
+    let (outcome, asked) = observe(vec![away(), away(), listed(&[])], 1).await;
+    assert!(matches!(outcome, Err(ProviderFailure::Busy { .. })), "{outcome:?}");
+    assert_eq!(asked, 2);
+    let (outcome, asked) = observe(vec![Play::Json(500, json!({})), listed(&[])], 2).await;
+    assert!(outcome.is_err());
+    assert_eq!(asked, 1);
 }

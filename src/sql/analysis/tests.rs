@@ -109,6 +109,9 @@ fn what_cannot_be_traced_is_called_incomplete() {
         assert!(found.gaps.contains(&gap), "{text}: {:?}", found.gaps);
         assert!(!found.lineage_is_complete(), "{text}");
     }
+    // A column that tables have without declaring it is of no known column.
+    let pseudo = analysed("SELECT id, $rowtime AS at_ FROM o");
+    assert!(pseudo.missing.is_empty() && !pseudo.lineage_is_complete(), "{pseudo:?}");
 }
 
 fn types(text: &str) -> Vec<String> {
@@ -160,6 +163,21 @@ fn nothing_is_missing_where_a_table_is_not_known() {
     let found = analysed("SELECT ident, o.nam FROM o");
     let names: Vec<(&str, Option<usize>)> = found.missing.iter().map(|m| (m.name.as_str(), m.input)).collect();
     assert_eq!(names, [("ident", Some(0)), ("nam", Some(0))]);
+}
+
+/// A finding is made of what is known and of nothing else.
+#[test]
+fn a_column_of_unknown_type_may_be_a_time() {
+    for (table, column, known) in [("o", "amt", true), ("o", "ts", false), ("x", "foo", false)] {
+        for text in [
+            format!("SELECT COUNT(*) AS n FROM {table} GROUP BY TUMBLE({column}, INTERVAL '1' HOUR)"),
+            format!("SELECT c.name FROM {table} JOIN c FOR SYSTEM_TIME AS OF {table}.{column} ON {table}.id = c.id"),
+        ] {
+            let found = analysed(&text);
+            let odd = found.oddities.iter().any(|(oddity, _)| matches!(oddity, Oddity::NoTimeAttribute { .. }));
+            assert_eq!(odd, known, "{text}: {:?}", found.oddities);
+        }
+    }
 }
 
 #[test]
