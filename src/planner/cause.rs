@@ -210,6 +210,14 @@ mod tests {
             }),
             Some(Cause::Drift)
         );
+        // Gone, and wanted otherwise by now.
+        assert_eq!(
+            why(|world| {
+                let sink = connector("sink", &[("tasks.max", "2")]);
+                *world = World { state: world.state.clone(), ..World::new().with_connector(sink, None) };
+            }),
+            Some(Cause::IntendedAndDrift)
+        );
         assert_eq!(why(|world| world.state.resources.clear()), Some(Cause::Blocked));
         assert_eq!(
             why(|world| {

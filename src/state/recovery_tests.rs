@@ -230,6 +230,24 @@ fn what_cannot_be_proved_is_never_accepted() {
     assert_eq!(verdict(&renamed, Verb::Create, Kind::Topic, "a"), Err(Reason::WrongBinding));
 }
 
+/// REC-067: an adoption claims and does nothing else, and nothing else claims.
+#[test]
+fn an_intent_that_mixes_claims_with_changes_asks_nobody() {
+    let world = World::new().with_topic(topic("a.v1", 1, &[]), None).with_topic(topic("b.v1", 1, &[]), None);
+    let asked = |kind: OperationKind, verbs: [Verb; 2]| {
+        let intent = intent(&[(verbs[0], Kind::Topic, "a"), (verbs[1], Kind::Topic, "b")]);
+        questions(&Intent { kind, ..intent }, &world.state, &world.desired()).map(|asked| asked.topics.len())
+    };
+    let (claim, create) = (Verb::Adopt, Verb::Create);
+    assert_eq!(asked(OperationKind::Adopt, [claim, claim]), Some(2));
+    assert_eq!(asked(OperationKind::Apply, [create, create]), Some(2));
+    for kind in [OperationKind::Adopt, OperationKind::Apply] {
+        assert_eq!((asked(kind, [claim, create]), asked(kind, [create, claim])), (None, None), "{kind:?}");
+    }
+    assert_eq!(asked(OperationKind::Adopt, [create, create]), None);
+    assert_eq!(asked(OperationKind::Apply, [claim, claim]), None);
+}
+
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Stands {
     Before,

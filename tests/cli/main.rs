@@ -17,6 +17,7 @@ mod licences;
 mod logging;
 mod plans;
 mod project;
+mod recovery;
 mod refusals;
 mod removals;
 mod replacement;

@@ -137,14 +137,26 @@ fn a_plan_whose_world_moved_is_stale() {
     one_refused(&estate, &runtime, &["a", "b"], "b", 1);
     estate.plan_recovery(&runtime, Resolution::Observed, "r.json").expect("both stand as declared");
     let blocked = estate.state();
+    let stale = |told: &str| {
+        let stale = estate.recover(&runtime, "r.json").expect_err(told);
+        assert_eq!((code(&stale), stale.committed), (Code::E409PlanStale, Some(false)));
+        let message = &stale.failure.diagnostics.iter().next().expect("an error").message;
+        assert!(message.contains(told), "{message}");
+        assert_eq!(estate.state(), blocked);
+    };
+    // The targets stand as reviewed, and what they were judged by does not.
+    estate.declare(&[("a", PLAIN), ("b", PLAIN), ("z", PLAIN)]);
+    stale("the project changed after the recovery plan was made");
+    estate.declare(&[("a", PLAIN), ("b", PLAIN)]);
+    let file = estate.root().join("stream_project.yml");
+    let declared = std::fs::read_to_string(&file).expect("a project");
+    let registry = crate::estate::service("STREAMT_TEST_REGISTRY");
+    std::fs::write(&file, declared.replace(&registry, "http://127.0.0.1:1")).expect("written");
+    stale("the runtime configuration of the environment changed after the recovery plan was made");
+    std::fs::write(&file, declared).expect("written");
     crate::estate::blocking(clean_up([estate.topic("a")]));
     gone(&estate, "a");
-    let stale = estate.recover(&runtime, "r.json").expect_err("a target is gone");
-    assert_eq!((code(&stale), stale.committed), (Code::E409PlanStale, Some(false)));
-    estate.declare(&[("a", PLAIN), ("b", PLAIN), ("z", PLAIN)]);
-    assert_eq!(code(&estate.recover(&runtime, "r.json").expect_err("another project")), Code::E409PlanStale);
-    estate.declare(&[("a", PLAIN), ("b", PLAIN)]);
-    assert_eq!(estate.state(), blocked);
+    stale("1 targets changed after the recovery plan was made");
     estate.plan_recovery(&runtime, Resolution::Observed, "r2.json").expect("a new plan");
     assert_eq!(estate.recover(&runtime, "r2.json").expect("recovered").state.serial, 1);
     assert!(estate.state().control.control.is_clear());

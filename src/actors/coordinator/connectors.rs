@@ -162,3 +162,51 @@ impl Driver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::connector::testing::{connector, live, tombstone};
+    use crate::planner::fixtures::World;
+
+    /// CRM-091: the number of connectors that are deleted, and no name.
+    #[test]
+    fn a_plan_that_deletes_connectors_says_how_many() {
+        let told = |count: usize| {
+            let mut world = World::new();
+            let names: Vec<String> = (0..count).map(|index| format!("gone{index}")).collect();
+            for name in &names {
+                let gone = connector(name, &[]);
+                world = world.with_connector(gone.clone(), Some(live(&gone)));
+            }
+            let mut world = world.owned();
+            let gone = std::mem::take(&mut world.artifacts.connectors);
+            world.artifacts.connector_removals = gone.iter().map(tombstone).collect();
+            removal_warning(&world.plan()).map(|warning| (warning.code, warning.message))
+        };
+        const W119: Code = Code::W119ConnectorRemovalDestructive;
+        assert_eq!(told(0), None);
+        assert_eq!(told(1), Some((W119, "1 connector is deleted".to_owned())));
+        assert_eq!(told(2), Some((W119, "2 connectors are deleted".to_owned())));
+    }
+
+    /// SEC-003: a configuration that the worker refuses is an error, one that it did not judge a warning.
+    #[test]
+    fn a_configuration_is_refused_by_keys_and_counts_and_left_open_by_silence() {
+        let sink = connector("sink", &[("file", "/tmp/secret")]);
+        let told = |verdict| finding(&sink, verdict).map(|finding| (finding.code, finding.message));
+        let refused = |keys: &[&str]| ConfigVerdict::Refused {
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+            errors: 3,
+        };
+        const E407: Code = Code::E407DeployError;
+        assert_eq!(told(ConfigVerdict::Sound), None);
+        let (code, message) = told(refused(&["file", "topics"])).expect("a finding");
+        assert_eq!(code, E407);
+        assert!(message.ends_with("does not accept the configuration: 3 errors at file, topics"), "{message}");
+        assert!(told(refused(&[])).expect("a finding").1.ends_with("configuration: 3 errors"));
+        let (code, message) = told(ConfigVerdict::NoPlugin).expect("a finding");
+        assert!(code == E407 && message.contains("io.example.SinkConnector"), "{message}");
+        assert_eq!(told(ConfigVerdict::Unknown).expect("a finding").0, Code::W147ObservationIncomplete);
+    }
+}

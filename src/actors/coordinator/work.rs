@@ -256,7 +256,11 @@ fn blocks(works: &[Work]) -> Vec<Range<usize>> {
 mod tests {
     use super::*;
     use crate::compiler::artifact::{OwnerType, Ownership};
-    use crate::project::model::OwnershipMode;
+    use crate::compiler::testing;
+    use crate::planner::connector::testing::{connector, live, tombstone};
+    use crate::planner::fixtures::{World, id, job};
+    use crate::planner::flink::JobState;
+    use crate::project::model::{FlinkRuntime, Materialized, Model, OwnershipMode};
     use crate::state::model::ResourceId;
 
     fn work(index: usize, create: bool) -> Work {
@@ -301,6 +305,62 @@ mod tests {
         assert_eq!(sizes(&[false, true, true, false, true]), [1, 2, 1, 1]);
         assert_eq!(sizes(&[true; MAX_GROUP]), [MAX_GROUP]);
         assert_eq!(sizes(&[true; MAX_GROUP + 2]), [MAX_GROUP, 2]);
+    }
+
+    /// CRM-071: what is sent to be deleted is what was reviewed, or nothing is.
+    #[test]
+    fn only_the_reviewed_connector_is_deleted() {
+        let gone = connector("gone", &[("tasks.max", "2")]);
+        let mut world = World::new().with_connector(gone.clone(), Some(live(&gone))).owned();
+        world.artifacts.connectors.clear();
+        world.artifacts.connector_removals.push(tombstone(&gone));
+        let plan = world.plan();
+        let compiled = testing::compiled(testing::project("payments"));
+        let calls = |actions: &[Action], observations: &Observations| {
+            let schedule = Schedule::of(&plan, actions, &compiled, observations);
+            schedule.map(|schedule| schedule.works.into_iter().map(|work| work.call).collect::<Vec<_>>())
+        };
+        let sent = calls(&plan.actions, &world.observations).expect("a schedule");
+        assert!(matches!(sent.as_slice(), [Call::DeleteConnector(current)] if **current == live(&gone)), "{sent:?}");
+        let bare = Action { connector_evidence: None, ..plan.actions[0].clone() };
+        assert_eq!(calls(&[bare], &world.observations).expect_err("no evidence").code, Code::E901Internal);
+        world.observations.connectors.insert("gone".into(), live(&connector("gone", &[("tasks.max", "3")])));
+        assert_eq!(calls(&plan.actions, &world.observations).expect_err("another form").code, Code::E901Internal);
+    }
+
+    /// SAF-070: whatever is asked for, a job that is listed is not submitted and none is updated.
+    #[test]
+    fn only_a_job_that_is_not_there_is_submitted() {
+        let mut project = testing::project("payments");
+        project.runtime.kafka = Some(testing::kafka_runtime());
+        project.runtime.flink = Some(FlinkRuntime {
+            default: Some("main".into()),
+            clusters: BTreeMap::from([("main".into(), testing::flink_cluster())]),
+        });
+        project.sources.push(testing::source("raw", "raw.v1"));
+        let model = testing::sql_model("m", "SELECT 1 AS a FROM {{ source('raw') }}");
+        project.models.push(Model { materialized: Some(Materialized::Flink), ..model });
+        let compiled = testing::compiled(project);
+        let call = |state: Option<JobState>, action: Verb| {
+            let plan = World::new().with_job(job("m"), state).plan();
+            let action = Action {
+                index: 0,
+                resource_id: id(Kind::FlinkJob, "m"),
+                action,
+                gateway_evidence: None,
+                connector_evidence: None,
+                kafka_streams_evidence: None,
+            };
+            let schedule = Schedule::of(&plan, &[action], &compiled, &Observations::default());
+            schedule.map(|schedule| schedule.works[0].call.clone())
+        };
+        assert!(matches!(call(None, Verb::Submit), Ok(Call::SubmitJob(job)) if job.cluster == "main"));
+        for state in JobState::ALL {
+            assert!(call(Some(state), Verb::Submit).is_err(), "{state}");
+        }
+        for verb in [Verb::Update, Verb::Cancel, Verb::Delete] {
+            assert!(call(None, verb).is_err() && call(Some(JobState::Running), verb).is_err(), "{verb}");
+        }
     }
 
     proptest::proptest! {

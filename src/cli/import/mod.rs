@@ -273,3 +273,52 @@ pub fn text(form: Form, environment: &str, declarations: &[Declaration]) -> Stri
     }
     yaml.end()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::planner::observation::TopicObservation;
+
+    fn found(topic: &str) -> FoundTopic {
+        let topic = TopicObservation {
+            exists: true,
+            partitions: Some(1),
+            replication_factor: Some(1),
+            ..TopicObservation::absent(topic)
+        };
+        FoundTopic { topic, schema: Lookup::NotFound }
+    }
+
+    /// ADO-034
+    #[test]
+    fn a_name_that_is_taken_or_asked_for_twice_fails_the_whole_import() {
+        let taken = BTreeMap::from([("orders_v1".to_owned(), "model")]);
+        let names = |topics: &[&str], taken: &BTreeMap<String, &'static str>| {
+            let declared = declare(topics.iter().map(|topic| found(topic)).collect(), taken, false)?;
+            Ok::<_, Diagnostic>(declared.into_iter().map(|one| one.name).collect::<Vec<_>>())
+        };
+        assert_eq!(
+            names(&["orders.v1", "Pay-ments"], &BTreeMap::new()),
+            Ok(vec!["orders_v1".into(), "Pay_ments".into()])
+        );
+        for (topics, taken, told) in [
+            (&["a", "orders.v1"][..], &taken, "a model has that name"),
+            (&["orders.v1", "orders-v1"], &BTreeMap::new(), "'orders.v1' and 'orders-v1' would both"),
+        ] {
+            let refused = names(topics, taken).expect_err("a collision");
+            assert_eq!(refused.code, Code::E703ImportNameCollision);
+            assert!(refused.message.contains(told), "{}", refused.message);
+        }
+    }
+
+    /// ADO-030
+    #[test]
+    fn topics_of_systems_are_internal_by_their_prefix_alone() {
+        for name in ["__consumer_offsets", "_schemas", "_schemas_old", "_confluent-metrics", "_streamt-connect-x"] {
+            assert!(is_internal(name), "{name}");
+        }
+        for name in ["orders", "_orders", "my__x", "a_schemas"] {
+            assert!(!is_internal(name), "{name}");
+        }
+    }
+}

@@ -235,6 +235,12 @@ fn claims_of_one_connector_exclude_each_other() {
         twice.artifacts.connector_removals.push(again);
         assert_eq!(codes(&twice), [Code::E427ConnectorRemovalInvalid]);
     }
+    // One owner for two names, and no record that contradicts either.
+    let mut unrecorded = removal(None, absent("archive"));
+    unrecorded.observations.connectors.insert("another".to_owned(), absent("another"));
+    let again = ConnectorRemovalArtifact { name: "another".to_owned(), ..tombstone(&sink()) };
+    unrecorded.artifacts.connector_removals.push(again);
+    assert_eq!(codes(&unrecorded), [Code::E427ConnectorRemovalInvalid]);
 }
 
 /// CRM-010

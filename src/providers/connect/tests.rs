@@ -112,6 +112,7 @@ async fn whatever_is_not_exactly_the_connector_is_no_observation() {
     for play in [
         body(json!([])),
         body(json!({"name": "other", "config": {"name": "other"}})),
+        body(json!({"name": "other", "config": {"name": "sink"}})),
         body(json!({"name": "sink"})),
         body(json!({"name": "sink", "config": []})),
         body(json!({"name": "sink", "config": {"name": "other"}})),
@@ -297,6 +298,10 @@ async fn every_answer_to_the_delete_but_an_empty_204_is_uncertain_and_never_sent
         Play::Json(200, json!({})),
         raw("202 Accepted\r\nContent-Length: 0", ""),
         raw("200 OK\r\nContent-Length: 0", ""),
+        // Without a body that would be refused by itself.
+        raw("404 Not Found\r\nContent-Length: 0", ""),
+        raw("409 Conflict\r\nContent-Length: 0", ""),
+        raw("500 Internal Server Error\r\nContent-Length: 0", ""),
         raw("204 No Content\r\nContent-Length: 1", "x"),
         raw("204 No Content\r\nContent-Length: 1", ""),
         raw("204 No Content\r\nTransfer-Encoding: chunked", "1\r\nx\r\n0\r\n\r\n"),
@@ -327,7 +332,9 @@ async fn a_poll_that_shows_something_else_ends_the_deletion_as_uncertain() {
     script.extend((0..40).map(|_| shown(200, &sink())));
     let (outcome, requests) = delete(script).await;
     assert_eq!(outcome, Err(ProviderFailure::RemovalDrift), "it never goes away");
-    assert!(requests.len() <= 32 && requests.iter().filter(|request| *request == DELETE).count() == 1);
+    // Fewer polls than are allowed in number, because of the pauses between them: the time is up first.
+    assert!((3..=30).contains(&requests.len()), "{}", requests.len());
+    assert_eq!(requests.iter().filter(|request| *request == DELETE).count(), 1);
 }
 
 /// CRM-092, CRM-093

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::planner::connector::testing::{connector, live};
 use crate::planner::fixtures::{
     ENVIRONMENT, PROJECT, World, id, live_schema, live_topic, record, reference, schema, topic,
 };
@@ -210,6 +211,20 @@ fn what_is_absent_or_incomplete_is_not_adopted() {
     assert_eq!(Review::of(&target, Claim::New, None).unwrap_err().code, Code::E416AdoptionFailed, "not asked for");
 }
 
+/// ADO-015: what was read from another cluster is not what the declaration claims.
+#[test]
+fn a_connector_of_another_cluster_is_not_reviewed() {
+    let mut sink = connector("sink", &[("tasks.max", "1")]);
+    sink.ownership.mode = OwnershipMode::Adopted;
+    let mut world = World::new().with_connector(sink.clone(), Some(live(&sink)));
+    assert!(review(&world, Kind::Connector, "sink").is_ok());
+    let clusters = &mut world.connect.as_mut().unwrap().clusters;
+    clusters.get_mut("primary").unwrap().rest_url = "https://elsewhere.test".into();
+    let refused = review(&world, Kind::Connector, "sink").unwrap_err();
+    assert_eq!(refused.code, Code::E416AdoptionFailed);
+    assert!(refused.message.contains("it was read from another cluster"), "{}", refused.message);
+}
+
 fn selection(world: &World) -> Selection {
     let desired = world.desired();
     let selected = adoptable(&desired, &KINDS).into_iter().map(|(kind, name)| {
@@ -271,6 +286,11 @@ fn a_selection_of_another_shape_is_refused() {
         ("twice the same", &|d| {
             let one = d["resources"][0].clone();
             d["resources"].as_array_mut().unwrap().insert(0, one);
+        }),
+        ("one resource under two names", &|d| {
+            let mut other = d["resources"][0].clone();
+            other["resource_id"] = json!("streamt://payments/prod/schema/c");
+            d["resources"].as_array_mut().unwrap().insert(1, other);
         }),
         ("a kind that is not its id's", &|d| d["resources"][0]["kind"] = json!("topic")),
         ("another project", &|d| d["resources"][0]["resource_id"] = json!("streamt://x/prod/schema/b")),

@@ -154,6 +154,18 @@ mod tests {
         assert_eq!(stands(&world, &action, true), Err(Reason::Unreadable));
     }
 
+    /// REC-060: the evidence, the record and what is live must be of one artifact.
+    #[test]
+    fn a_deletion_is_not_undone_by_a_form_that_was_never_recorded() {
+        let (mut world, action) = blocked();
+        let other = live(&connector("gone", &[("tasks.max", "3")]));
+        let recorded = world.state.resources[&id(Kind::Connector, "gone")].artifact_checksum.clone();
+        world.observations.connectors.insert("gone".into(), other.clone());
+        let evidence = ConnectorActionEvidence::of_deletion(&other, recorded);
+        let forged = Action { connector_evidence: evidence, ..action };
+        assert_eq!(stands(&world, &forged, true), Err(Reason::ThirdState));
+    }
+
     /// CRM-112, CRM-113, REC-030
     #[test]
     fn observed_removes_exactly_the_record_and_rolled_back_keeps_it() {

@@ -58,16 +58,18 @@ fn a_reviewed_selection_is_adopted_in_one_operation() {
 #[test]
 fn a_selection_that_is_not_the_reviewed_one_adopts_nothing() {
     for store in [Store::Local, REMOTE[0]] {
-        let world = settled("bulkno", store);
+        let mut world = settled("bulkno", store);
         let saved = world.data("adopt --save-selection s.json");
         let line = adopt(&saved);
         let token = saved["confirm_token"].as_str().expect("a token").to_owned();
         let before = stored(&world);
-        let refused = |line: &str, code: &str| {
+        let refused_by = |world: &World, line: &str, code: &str| {
             let run = world.run(line).exits(1);
             assert_eq!(run.errors()[0].0, code, "{line}: {}", run.stdout);
-            assert_eq!(stored(&world), before, "{line}");
+            assert_eq!(stored(world), before, "{line}");
+            run.json()["errors"][0]["message"].to_string()
         };
+        let refused = |line: &str, code: &str| drop(refused_by(&world, line, code));
         for wrong in [
             token.replace("default", "prod"),
             token.replace("adopt:", ""),
@@ -86,7 +88,18 @@ fn a_selection_that_is_not_the_reviewed_one_adopts_nothing() {
 
         world.declare(&AS_THEY_ARE.replace("retention.ms: 7200000", "retention.ms: 7300000"));
         refused(&line, "E409_PLAN_STALE");
+        // What it says nothing of changed: another declaration, another runtime.
+        let more = "  - {name: m, description: d, topic: {name: PREFIX.m, partitions: 1, replication_factor: 1}}\n";
+        world.declare(&format!("{AS_THEY_ARE}{more}"));
+        let told = refused_by(&world, &line, "E409_PLAN_STALE");
+        assert!(told.contains("the project changed after the selection was saved"), "{told}");
+        let registry = std::mem::replace(&mut world.registry, "http://127.0.0.1:1".to_owned());
         world.declare(AS_THEY_ARE);
+        let told = refused_by(&world, &line, "E409_PLAN_STALE");
+        assert!(told.contains("the runtime configuration of the environment changed"), "{told}");
+        world.registry = registry;
+        world.declare(AS_THEY_ARE);
+        let refused = |line: &str, code: &str| drop(refused_by(&world, line, code));
         let other = World::new("bulkother", Store::Local);
         std::fs::copy(world.workspace.path("s.json"), other.workspace.path("s.json")).expect("copied");
         let elsewhere = line.replace(&world.workspace.path("s.json").display().to_string(), "s.json");
@@ -102,9 +115,13 @@ fn a_selection_that_is_not_the_reviewed_one_adopts_nothing() {
         assert!(!world.workspace.path("later.json").exists());
         create_topic(&format!("{}.a", world.prefix), 2, &[("retention.ms", "7200000")]);
         world.settle();
-        // The state went on since it was saved.
+        let schemas = adopt(&world.data("adopt --save-selection schemas.json --kind schema"));
+        // The state went on since it was saved: by a resource of it, or by another one.
         world.data(&adopt_line(&world, "topic", "a"));
         assert_eq!(world.refused(&line), "E409_PLAN_STALE");
+        let run = world.run(&schemas).exits(1);
+        let told = run.json()["errors"][0]["message"].to_string();
+        assert!(told.contains("the ownership state changed after the selection was saved"), "{told}");
         let rest = world.data("adopt --save-selection rest.json");
         assert_eq!(rest["resources"].as_array().map(Vec::len), Some(2), "what is recorded is left out: {rest:#}");
         assert_eq!(world.data(&adopt(&rest))["state_serial"], 2);
