@@ -18,12 +18,14 @@ pub fn finish(context: &Context, command: &str, result: CmdResult) -> u8 {
     };
     let written = if context.json {
         let envelope = Envelope::new(command, &data, &errors, &warnings).render();
-        findings(context, &errors, if context.verbose > 0 { &warnings } else { &NONE });
+        findings(context, &errors, if context.verbose > 0 { &warnings } else { &NONE }, true);
         write_stdout(envelope.as_bytes())
     } else {
         let shown = if context.quiet { String::new() } else { text.render(context.stdout.colour) };
         let written = write_stdout(shown.as_bytes());
-        findings(context, &errors, if context.quiet { &NONE } else { &warnings });
+        // Elsewhere warnings are an aside; here they are the answer.
+        let hints = command == "validate" || context.verbose > 0;
+        findings(context, &errors, if context.quiet { &NONE } else { &warnings }, hints);
         written
     };
     match written {
@@ -35,8 +37,8 @@ pub fn finish(context: &Context, command: &str, result: CmdResult) -> u8 {
 static NONE: Diagnostics = Diagnostics::new();
 
 /// Warnings first, so that an error is the last thing on the screen.
-fn findings(context: &Context, errors: &Diagnostics, warnings: &Diagnostics) {
-    let warnings = warnings.iter().map(|warning| (warning, false));
+fn findings(context: &Context, errors: &Diagnostics, warnings: &Diagnostics, hints: bool) {
+    let warnings = warnings.iter().map(|warning| (warning, hints && !context.quiet));
     let errors = errors.iter().map(|error| (error, !context.quiet));
     let mut stderr = io::BufWriter::new(io::stderr().lock());
     // One at a time: there may be thousands. A closed stderr is nobody's loss.

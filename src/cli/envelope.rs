@@ -46,17 +46,18 @@ pub fn location(diagnostic: &Diagnostic) -> Option<String> {
     diagnostic.location.as_ref().map(ToString::to_string).or_else(|| diagnostic.path.clone())
 }
 
+/// The first line of what to do.
+pub fn suggestion(diagnostic: &Diagnostic) -> Option<String> {
+    let text = diagnostic.suggestion.as_deref()?;
+    text.lines().next().filter(|line| !line.is_empty()).map(sanitize::free_text)
+}
+
 fn error_entry(error: &Diagnostic) -> ErrorEntry {
     ErrorEntry {
         code: error.code,
         message: sanitize::free_text(&error.message),
         location: location(error),
-        suggestion: error
-            .suggestion
-            .as_deref()
-            .and_then(|text| text.lines().next())
-            .filter(|line| !line.is_empty())
-            .map(sanitize::free_text),
+        suggestion: suggestion(error),
         operation_id: error.operation_id.map(|id| id.to_string()),
     }
 }

@@ -188,6 +188,8 @@ catalogue! {
     W230UpdatingResult => "W230_UPDATING_RESULT",
     W232NoTimeAttribute => "W232_NO_TIME_ATTRIBUTE",
     W233TopicNamesCollide => "W233_TOPIC_NAMES_COLLIDE",
+    W234TableNotDeclared => "W234_TABLE_NOT_DECLARED",
+    W235SqlRefused => "W235_SQL_REFUSED",
     W236SchemaNotRegistered => "W236_SCHEMA_NOT_REGISTERED",
     W301ColumnTypeMismatch => "W301_COLUMN_TYPE_MISMATCH",
     W302UnknownTypeText => "W302_UNKNOWN_TYPE_TEXT",

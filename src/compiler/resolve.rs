@@ -105,6 +105,31 @@ impl<'a> Names<'a> {
     pub fn model(&self, name: &str) -> Option<&'a Model> {
         self.models.get(name).copied()
     }
+
+    /// What a name that is not declared may stand for, in either kind.
+    fn meant(&self, reference: &Reference, in_sql: bool) -> Option<String> {
+        let name = reference.name();
+        let (sources, models) = (self.sources.keys().copied(), self.models.keys().copied());
+        let (own, other): (Vec<&str>, Vec<&str>) = match reference {
+            Reference::Source(_) => (sources.collect(), models.collect()),
+            Reference::Model(_) => (models.collect(), sources.collect()),
+        };
+        let (noun, other_noun, other_call) = match reference {
+            Reference::Source(_) => ("source", "model", CallKind::Ref),
+            Reference::Model(_) => ("model", "source", CallKind::Source),
+        };
+        let written = |name: &str| match in_sql {
+            true => format!("{{{{ {}(\"{name}\") }}}}", other_call.as_str()),
+            false => format!("`{}: {name}`", other_call.as_str()),
+        };
+        if other.contains(&name) {
+            return Some(format!("'{name}' is a {other_noun}: write {}", written(name)));
+        }
+        let similar = suggest::closest(name, other.iter().copied());
+        suggest::did_you_mean(name, own.iter().copied())
+            .or_else(|| similar.first().map(|name| format!("Did you mean {}?", written(name))))
+            .or_else(|| suggest::hint(name, noun, own))
+    }
 }
 
 /// Every model, sorted by name, and what is wrong: E101, E102, E104 (a model that reads itself), E105, E119, E219, E220,
@@ -194,33 +219,31 @@ impl Resolver<'_> {
             let from = model.from.iter().flatten();
             for (index, reference) in from.clone().enumerate() {
                 let field = format!("from.{index}");
-                self.check_reference(reference, |finding| model.origin.mark(&field, finding));
+                self.check_reference(reference, false, |finding| model.origin.mark(&field, finding));
             }
             return distinct(from.cloned());
         }
         for call in calls {
             let place = |finding| at_sql(model, call.name_span, finding);
-            self.check_reference(&reference(call), place);
+            self.check_reference(&reference(call), true, place);
         }
         let of_kind = |kind| calls.iter().filter(move |call| call.kind == kind).map(reference);
         distinct(of_kind(CallKind::Source).chain(of_kind(CallKind::Ref)))
     }
 
-    fn check_reference(&mut self, reference: &Reference, place: impl Fn(Diagnostic) -> Diagnostic) {
+    fn check_reference(&mut self, reference: &Reference, in_sql: bool, place: impl Fn(Diagnostic) -> Diagnostic) {
         let finding = match reference {
             Reference::Source(name) if self.names.source(name).is_none() => {
-                let known = self.names.sources.keys().copied();
                 Diagnostic::new(Code::E101SourceNotFound, format!("Source '{name}' not found"))
-                    .suggest_opt(suggest::hint(name, "source", known))
+                    .suggest_opt(self.names.meant(reference, in_sql))
             }
             Reference::Model(name) if *name == self.model.name => {
                 let message = format!("Dependency cycle: {name} -> {name}");
                 Diagnostic::new(Code::E104CycleDetected, message).suggest("A model cannot read its own output.")
             }
             Reference::Model(name) if self.names.model(name).is_none() => {
-                let known = self.names.models.keys().copied();
                 Diagnostic::new(Code::E102ModelNotFound, format!("Model '{name}' not found"))
-                    .suggest_opt(suggest::hint(name, "model", known))
+                    .suggest_opt(self.names.meant(reference, in_sql))
             }
             Reference::Source(_) | Reference::Model(_) => return,
         };

@@ -141,6 +141,28 @@ fn unknown_names_and_self_references_are_refused() {
 }
 
 #[test]
+fn a_name_of_the_other_kind_is_proposed_as_it_is_written() {
+    let hints = |project: &Project| -> Vec<String> {
+        resolve(project).1.into_iter().filter_map(|finding| finding.suggestion).collect()
+    };
+    let mut project =
+        with(sql_model("m", "SELECT * FROM {{ ref(\"s\") }}, {{ ref(\"tt\") }}, {{ source(\"ordrs\") }}"));
+    project.models.push(model("orders"));
+    project.sources[1].name = "ttt".into();
+    let expected = [
+        "'s' is a source: write {{ source(\"s\") }}",
+        "Did you mean {{ source(\"ttt\") }}?",
+        "Did you mean {{ ref(\"orders\") }}?",
+    ];
+    assert_eq!(hints(&project), expected);
+    let mut sink = model("k");
+    sink.from = Some(vec![source_ref("orders"), model_ref("s")]);
+    let mut project = with(sink);
+    project.models.push(model("orders"));
+    assert_eq!(hints(&project), ["'orders' is a model: write `ref: orders`", "'s' is a source: write `source: s`"]);
+}
+
+#[test]
 fn every_sql_error_is_reported_with_its_model() {
     for (sql, finding) in [
         (

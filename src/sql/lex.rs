@@ -296,7 +296,11 @@ impl Lexer<'_> {
         let kind = [CallKind::Source, CallKind::Ref].into_iter().find(|kind| self.rest().starts_with(kind.as_str()));
         let Some(kind) = kind else { return Err(self.call_error(start, GRAMMAR)) };
         self.at += kind.as_str().len();
-        self.expect(start, "(")?;
+        // `sources(…)`, `refs(…)`: another function.
+        if self.rest().chars().next().is_some_and(is_word_part) {
+            return Err(self.call_error(start, GRAMMAR));
+        }
+        self.expect(start, "(", || format!("the name stands in brackets: {{{{ {}(\"name\") }}}}", kind.as_str()))?;
         self.skip_space();
         let quote = match self.rest().chars().next() {
             Some(quote @ ('"' | '\'')) => quote,
@@ -316,15 +320,22 @@ impl Lexer<'_> {
             return Err(self.call_error(start, format!("{}() takes a name, not a blank", kind.as_str())));
         }
         self.at = name_end + 1;
-        self.expect(start, ")")?;
-        self.expect(start, "}}")?;
+        let call = format!("{{{{ {}(\"{}\") }}}}", kind.as_str(), &self.text[name_start..name_end]);
+        self.expect(start, ")", || format!("a `)` is missing behind the name: {call}"))?;
+        self.skip_space();
+        // What else may stand behind the call is a filter or an expression.
+        let cut_short = self.rest().chars().next().is_none_or(|c| c == '}' || is_word_part(c));
+        self.expect(start, "}}", || match cut_short {
+            true => format!("`}}}}` is missing behind the call: {call}"),
+            false => GRAMMAR.to_owned(),
+        })?;
         Ok(kind)
     }
 
-    fn expect(&mut self, start: usize, wanted: &str) -> Result<(), SqlError> {
+    fn expect(&mut self, start: usize, wanted: &str, message: impl FnOnce() -> String) -> Result<(), SqlError> {
         self.skip_space();
         if !self.rest().starts_with(wanted) {
-            return Err(self.call_error(start, GRAMMAR));
+            return Err(self.call_error(start, message()));
         }
         self.at += wanted.len();
         Ok(())

@@ -61,6 +61,24 @@ fn any_other_template_is_e105_at_its_place() {
 }
 
 #[test]
+fn what_a_call_lacks_is_told() {
+    for (text, message) in [
+        ("{{ source(\"orders\" }}", "a `)` is missing behind the name: {{ source(\"orders\") }}"),
+        ("{{ ref('a' ", "a `)` is missing behind the name: {{ ref(\"a\") }}"),
+        ("{{ source \"a\" }}", "the name stands in brackets: {{ source(\"name\") }}"),
+        ("{{ source(\"a\") } WHERE x", "`}}` is missing behind the call: {{ source(\"a\") }}"),
+        ("{{ source(\"a\") WHERE x", "`}}` is missing behind the call: {{ source(\"a\") }}"),
+        ("{{ source(a) }}", "source() takes one name in quotes"),
+        ("{{ ref(\"a\") | upper }}", super::GRAMMAR),
+        ("{{ sources(\"a\") }}", super::GRAMMAR),
+        ("{{ reference(\"a\") }}", super::GRAMMAR),
+    ] {
+        let error = references(text).unwrap_err();
+        assert_eq!((error.offset, error.message.as_str()), (0, message), "{text}");
+    }
+}
+
+#[test]
 fn what_is_never_closed_is_named_at_its_opening() {
     for (text, offset) in [("SELECT 'a", 7), ("SELECT `a", 7), ("a /* b", 2), ("a /*+ b", 2), ("a /*+ 'x */", 6)] {
         let error = references(text).unwrap_err();

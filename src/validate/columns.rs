@@ -1,7 +1,8 @@
 //! Pass 8: type texts of columns, columns that the SQL names and that are nowhere, declared types that the SQL does not give.
 
-use crate::codes::{Code, Diagnostic, Diagnostics};
+use crate::codes::{Code, Diagnostic, Diagnostics, suggest};
 use crate::project::origin::Origin;
+use crate::sql::analysis::{Input, SeenTable};
 use crate::sql::types::{SqlType, parse_type};
 
 use super::context::Ctx;
@@ -50,16 +51,40 @@ fn missing(facts: &Facts, findings: &mut Diagnostics) {
             Some(input) => format!("source '{}' does not have", input.name),
             None => "no table of the query has".to_owned(),
         };
-        let message = format!("Model '{}' uses column '{}', which {whose}", facts.model.name, missing.name);
+        let (model, name) = (&facts.model.name, &missing.name);
         let known = missing.known.iter().map(|name| &**name);
-        findings.push(
-            facts.mark_sql(missing.span, Diagnostic::new(code, message)).suggest_opt(crate::codes::suggest::hint(
-                &missing.name,
-                "column",
-                known,
-            )),
-        );
+        let (message, hint) = match &missing.tables {
+            None => {
+                (format!("Model '{model}' uses column '{name}', which {whose}"), suggest::hint(name, "column", known))
+            }
+            Some(tables) => (
+                format!("Model '{model}' uses '{name}' as a table, and its query calls none so here"),
+                table_hint(name, tables, inputs, known),
+            ),
+        };
+        let cased = missing.known.iter().any(|known| known.eq_ignore_ascii_case(name));
+        let hint = hint.map(|hint| match cased {
+            true => format!("{hint} Flink tells upper and lower case apart"),
+            false => hint,
+        });
+        findings.push(facts.mark_sql(missing.span, Diagnostic::new(code, message)).suggest_opt(hint));
     }
+}
+
+/// What the tables are called, or the column of rows that may be meant.
+fn table_hint<'a>(
+    name: &str,
+    tables: &'a [SeenTable],
+    inputs: &[Input],
+    columns: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    let of_input =
+        |table: &&SeenTable| table.input.and_then(|at| inputs.get(at)).is_some_and(|input| input.name == name);
+    if let Some(table) = tables.iter().find(of_input) {
+        return Some(format!("'{name}' is called '{}' here", table.name));
+    }
+    let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
+    suggest::did_you_mean(name, names.iter().copied().chain(columns)).or_else(|| suggest::hint(name, "table", names))
 }
 
 /// W301: a declared type of another family than the SQL gives.

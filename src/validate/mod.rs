@@ -16,6 +16,7 @@ mod masking;
 mod models;
 mod query;
 mod references;
+mod refusals;
 mod rules;
 mod sources;
 mod sql;

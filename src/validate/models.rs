@@ -12,6 +12,7 @@ pub(super) fn check(ctx: &Ctx, findings: &mut Diagnostics) {
         flink_settings(facts.model, findings);
         super::sql::check(ctx, facts, findings);
         super::query::check(facts, findings);
+        super::refusals::check(ctx, facts, findings);
         unused_from(facts, findings);
         policies(facts.model, findings);
         access(ctx, facts, findings);

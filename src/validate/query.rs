@@ -5,7 +5,7 @@ use crate::compiler::Process;
 use crate::compiler::columns::output_type;
 use crate::project::model::ChangelogMode;
 use crate::sql::Span;
-use crate::sql::analysis::{Analysis, Oddity, OutputColumn};
+use crate::sql::analysis::{Analysis, Oddity, OutputColumn, Refusal};
 use crate::sql::types::SqlType;
 
 use super::context::quoted;
@@ -100,11 +100,16 @@ fn state(facts: &Facts, analysis: &Analysis, findings: &mut Diagnostics) {
 /// Columns whose type nobody says.
 fn untyped(facts: &Facts, analysis: &Analysis, findings: &mut Diagnostics) {
     // Of tables that declare nothing no type can be told; that is a finding of its own.
-    if facts.inputs().iter().any(|input| input.columns.is_none()) {
+    if facts.inputs().iter().any(|input| input.columns.is_none()) || !analysis.unnamed.is_empty() {
         return;
     }
-    // Of a column that is nowhere, that is what there is to say.
-    let missing = |column: &OutputColumn| analysis.missing.iter().any(|missing| column.span.covers(missing.span));
+    // Of a column that is nowhere, and of what Flink refuses, that is what there is to say.
+    let missing = |column: &OutputColumn| {
+        analysis.missing.iter().any(|missing| column.span.covers(missing.span))
+            || analysis.refusals.iter().any(|(refusal, span)| {
+                column.span.covers(*span) || matches!(refusal, Refusal::UnlikeTypes { .. } | Refusal::Widths { .. })
+            })
+    };
     let unknown = analysis.columns.iter().filter(|column| output_type(facts.model, column) == SqlType::Unknown);
     let unknown = unknown.filter(|column| !missing(column));
     let columns: Vec<(&str, Span)> =

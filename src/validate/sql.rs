@@ -3,6 +3,7 @@
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::project::model::Materialized;
 use crate::sql::outline::Outline;
+use crate::sql::parse::DOUBLE_QUOTE;
 use crate::sql::{Span, Token, TokenKind};
 
 use super::context::Ctx;
@@ -31,12 +32,8 @@ fn no_from(facts: &Facts, outline: &Outline, findings: &mut Diagnostics) {
 
 fn double_quotes(facts: &Facts, outline: &Outline, findings: &mut Diagnostics) {
     let Some(token) = outline.tokens().iter().find(|token| token.is_symbol(outline.text(), "\"")) else { return };
-    let message = format!("Model '{}': a double quote means nothing in Flink SQL", facts.model.name);
-    findings.push(
-        facts
-            .mark_sql(token.span, Diagnostic::new(Code::W201SqlParseWarning, message))
-            .suggest("Quote names with backticks and texts with single quotes"),
-    );
+    let message = format!("Model '{}': {DOUBLE_QUOTE}", facts.model.name);
+    findings.push(facts.mark_sql(token.span, Diagnostic::new(Code::W201SqlParseWarning, message)));
 }
 
 fn select_star(facts: &Facts, outline: &Outline, findings: &mut Diagnostics) {

@@ -22,6 +22,7 @@ mod refusals;
 mod removals;
 mod replacement;
 mod safety;
+mod sql;
 mod state;
 mod terminal;
 mod tests;

@@ -48,6 +48,8 @@ struct Finding {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suggestion: Option<String>,
 }
 
 impl Finding {
@@ -56,6 +58,7 @@ impl Finding {
             code: diagnostic.code,
             message: sanitize::free_text(&diagnostic.message),
             location: envelope::location(diagnostic),
+            suggestion: envelope::suggestion(diagnostic),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::super::ast::*;
 use super::super::types::SqlType;
 use super::functions::{self, Use};
-use super::relation::{Column, Rank, merged, transformed};
+use super::relation::{Column, Rank, Relation, merged, transformed};
 use super::scope::{Lookup, Scope};
 use super::*;
 
@@ -30,21 +30,41 @@ impl Analyzer<'_> {
             Node::Literal(literal) => Column::plain(None, literal_type(literal), Some(Vec::new()), expr.span),
             Node::Interval => Column::plain(None, SqlType::Unknown, Some(Vec::new()), expr.span),
             Node::Sign(operand) => self.derived(operand, scope),
-            Node::Not(operand) => boolean(self.expr(operand, scope).origins),
-            Node::Logic(operands, _) | Node::Test(operands) => boolean(self.all(operands, scope).1),
+            Node::Not(operand) => {
+                let found = self.expr(operand, scope);
+                self.condition(operand, &found, "NOT");
+                boolean(found.origins)
+            }
+            Node::Logic(operands, kind) => {
+                let mut origins = Some(Vec::new());
+                for operand in operands {
+                    let found = self.expr(operand, scope);
+                    let clause = match kind {
+                        Logic::And => "AND",
+                        Logic::Or => "OR",
+                    };
+                    self.condition(operand, &found, clause);
+                    origins = merged(origins, found.origins);
+                }
+                boolean(origins)
+            }
+            Node::Test(operands) => boolean(self.all(operands, scope).1),
             Node::Compare(_, a, b) => boolean(self.both(a, b, scope)),
             Node::Between { expr, low, high, .. } => {
                 let bounds = self.both(low, high, scope);
                 boolean(merged(self.expr(expr, scope).origins, bounds))
             }
             Node::Arithmetic(first, rest) => self.arithmetic(expr, first, rest, scope),
-            Node::InQuery { expr: operand, query, .. } => {
-                let inner = self.inner(query, scope);
-                boolean(merged(self.expr(operand, scope).origins, inner.origins))
-            }
-            Node::Quantified { expr: operand, query, .. } => {
-                let inner = self.inner(query, scope);
-                boolean(merged(self.expr(operand, scope).origins, inner.origins))
+            Node::InQuery { expr: operand, query, .. } | Node::Quantified { expr: operand, query, .. } => {
+                let found = self.expr(operand, scope);
+                let wanted = match (&operand.node, &found.data_type) {
+                    (Node::Row(parts), _) => Some(parts.len()),
+                    (_, SqlType::Row(_) | SqlType::Unknown) => None,
+                    (_, _) => Some(1),
+                };
+                let (inner, relation) = self.inner(query, scope);
+                self.inner_width(&relation, wanted, true, operand.span);
+                boolean(merged(found.origins, inner.origins))
             }
             Node::Exists(query) => {
                 self.inner(query, scope);
@@ -90,11 +110,12 @@ impl Analyzer<'_> {
             }
             Node::Access(operand, accesses) => self.access(expr, operand, accesses, scope),
             Node::Subquery(query) => {
-                let inner = self.inner(query, scope);
+                let (inner, relation) = self.inner(query, scope);
+                self.inner_width(&relation, Some(1), false, expr.span);
                 Column::plain(None, inner.data_type, transformed(inner.origins, Kind::Transform), expr.span)
             }
             Node::Collected(query) => {
-                let inner = self.inner(query, scope);
+                let (inner, _) = self.inner(query, scope);
                 Column::plain(None, SqlType::Unknown, transformed(inner.origins, Kind::Transform), expr.span)
             }
         }
@@ -125,13 +146,14 @@ impl Analyzer<'_> {
         (types, origins)
     }
 
-    /// The first column of a sub-query.
-    fn inner(&mut self, query: &Query, scope: &Scope<'_>) -> Column {
+    /// The first column of a sub-query, and all of it.
+    fn inner(&mut self, query: &Query, scope: &Scope<'_>) -> (Column, Relation) {
         let bounds = self.bounds_read;
         let relation = self.query(query, Some(scope));
         self.bounds_read = bounds;
         let span = super::select::span_of(query);
-        relation.columns.into_iter().next().unwrap_or_else(|| Column::plain(None, SqlType::Unknown, None, span))
+        let first = relation.columns.first().cloned();
+        (first.unwrap_or_else(|| Column::plain(None, SqlType::Unknown, None, span)), relation)
     }
 
     fn path(&mut self, expr: &Expr, path: &[Name], scope: &Scope<'_>) -> Column {
@@ -162,24 +184,33 @@ impl Analyzer<'_> {
             }
             Lookup::Ambiguous => {
                 self.gap(Gap::AmbiguousColumn);
+                if let Some(name) = path.first() {
+                    let tables = scope.tables_of(&name.text);
+                    if tables.len() > 1 {
+                        self.refuse(Refusal::Ambiguous { column: name.text.clone(), tables }, name.span);
+                    }
+                }
                 unknown(None)
             }
-            Lookup::Missing { input, part, known } => {
+            Lookup::Missing { input, part, known, tables } => {
                 let name = &path[part];
                 let pseudo = PSEUDO.iter().find(|(pseudo, _)| *pseudo == name.text);
                 match pseudo {
                     Some((_, data_type)) => Column::plain(None, data_type.clone(), None, expr.span),
                     None => {
-                        let missing = Missing { name: name.text.clone(), span: name.span, input, known };
-                        if self.found.missing.len() < MAX_MISSING && !self.found.missing.contains(&missing) {
-                            self.found.missing.push(missing);
-                        }
-                        self.gap(Gap::InputColumnsUnknown);
+                        self.missing(Missing { name: name.text.clone(), span: name.span, input, known, tables });
                         unknown(None)
                     }
                 }
             }
         }
+    }
+
+    pub(super) fn missing(&mut self, missing: Missing) {
+        if self.found.missing.len() < MAX_MISSING && !self.found.missing.contains(&missing) {
+            self.found.missing.push(missing);
+        }
+        self.gap(Gap::InputColumnsUnknown);
     }
 
     fn access(&mut self, expr: &Expr, operand: &Expr, accesses: &[Access], scope: &Scope<'_>) -> Column {
@@ -231,6 +262,9 @@ impl Analyzer<'_> {
         for condition in operand.into_iter().chain(branches.iter().map(|(condition, _)| condition)) {
             let found = self.expr(condition, scope);
             self.influence(&found.origins, Influence::Conditional);
+            if operand.is_none() {
+                self.condition(condition, &found, "CASE WHEN");
+            }
         }
         let mut types = Vec::new();
         let mut origins = Some(Vec::new());
@@ -271,7 +305,9 @@ impl Analyzer<'_> {
         if let Some(filter) = &call.filter {
             let found = self.expr(filter, scope);
             self.influence(&found.origins, Influence::Filter);
+            self.condition(filter, &found, "FILTER");
         }
+        self.arguments(call, &types);
         let rank = call.over.as_ref().and_then(|over| self.over(over, scope));
         if rank.is_some_and(|rank| !is_rank(&call.name) && !rank.by_time && !rank.of_window) {
             self.reordered.get_or_insert(call.span);

@@ -2,14 +2,17 @@
 //! and groups by, whether its rows are updated, what state it keeps, and which columns it names that are nowhere. It knows
 //! what it does not know: a type or an origin that cannot be told is unknown, and nothing is concluded from it.
 
+mod arity;
 mod expr;
 mod functions;
+mod refusals;
 mod relation;
 mod scope;
 mod select;
 mod table;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,6 +21,7 @@ use super::ast::Query;
 use super::lex::Span;
 use super::types::SqlType;
 
+pub use refusals::{Folding, Refusal};
 use relation::Relation;
 
 /// A table that a query may read by `source()` or `ref()`.
@@ -173,6 +177,25 @@ pub struct Missing {
     pub input: Option<usize>,
     /// Names to choose from.
     pub known: Vec<Arc<str>>,
+    /// Set when columns of it are named, as if it was a table: the tables in sight.
+    pub tables: Option<Vec<SeenTable>>,
+}
+
+/// A table as a query calls it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SeenTable {
+    pub name: String,
+    pub input: Option<usize>,
+}
+
+/// A table that neither `source()` nor `ref()` nor the query itself names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unnamed {
+    /// As written, its parts joined by dots.
+    pub name: String,
+    /// It may be a table of the project: it has no catalog and no database.
+    pub bare: bool,
+    pub span: Span,
 }
 
 /// What is odd about a query that can be read.
@@ -197,6 +220,8 @@ pub struct Analysis {
     pub gaps: BTreeSet<Gap>,
     pub influences: BTreeSet<(Base, Influence)>,
     pub missing: Vec<Missing>,
+    pub unnamed: Vec<Unnamed>,
+    pub refusals: Vec<(Refusal, Span)>,
     pub oddities: Vec<(Oddity, Span)>,
     /// What makes rows of the result be updated.
     pub updating: Option<Construct>,

@@ -68,6 +68,8 @@ pub(super) struct Relation {
     pub versioned: bool,
     /// Its columns cannot be told apart by name from those of the table it is joined with.
     pub merged: Vec<Arc<str>>,
+    /// How many columns it has is not certain.
+    pub guessed: bool,
 }
 
 impl Relation {
@@ -114,6 +116,8 @@ impl Analyzer<'_> {
                 Condition::On(condition) => {
                     let found = self.expr(condition, &scope);
                     self.influence(&found.origins, Influence::Join);
+                    self.condition(condition, &found, "ON");
+                    self.no_folding(condition, "ON");
                     bounded |= self.is_bounded(condition, &scope, left);
                 }
                 Condition::Using(names) => {

@@ -29,6 +29,8 @@ pub(super) enum Lookup<'s> {
         input: Option<usize>,
         part: usize,
         known: Vec<Arc<str>>,
+        /// The part can only be a table, and these are in sight.
+        tables: Option<Vec<SeenTable>>,
     },
 }
 
@@ -49,6 +51,24 @@ impl<'s> Scope<'s> {
         }
     }
 
+    /// The tables that a column may be qualified by, the nearest first.
+    pub fn tables(&self) -> Vec<SeenTable> {
+        let relations = self.levels().flat_map(|scope| &scope.relations);
+        let seen =
+            relations.filter_map(|relation| Some(SeenTable { name: relation.alias.clone()?, input: relation.input }));
+        seen.collect()
+    }
+
+    /// The named tables of the nearest level that has a column of this name, when it is in several of them and no join made
+    /// one of it.
+    pub fn tables_of(&self, column: &str) -> Vec<String> {
+        let has = |relation: &&Relation| relation.columns.iter().any(|own| own.name.as_deref() == Some(column));
+        let level =
+            self.levels().filter(|scope| !scope.qualified).find(|scope| scope.relations.iter().any(|r| has(&r)));
+        let relations = level.iter().flat_map(|scope| &scope.relations).filter(has);
+        relations.filter_map(|relation| relation.alias.clone()).collect()
+    }
+
     fn levels(&self) -> impl Iterator<Item = &Scope<'s>> {
         std::iter::successors(Some(self), |scope| scope.outer)
     }
@@ -60,7 +80,12 @@ impl<'s> Scope<'s> {
         Some(match relation.columns.iter().find(|known| known.name.as_deref() == Some(column.text.as_str())) {
             Some(found) => Lookup::Column(found, 2),
             None if relation.opaque => Lookup::Open(relation.input, 1),
-            None => Lookup::Missing { input: relation.input, part: 1, known: names(std::slice::from_ref(relation)) },
+            None => Lookup::Missing {
+                input: relation.input,
+                part: 1,
+                known: names(std::slice::from_ref(relation)),
+                tables: None,
+            },
         })
     }
 
@@ -101,7 +126,8 @@ impl<'s> Scope<'s> {
         if last_of_table.is_some_and(|table| nearest.iter().any(|r| r.alias.as_ref() == Some(&table.text))) {
             return Lookup::Hidden;
         }
-        Lookup::Missing { input, part: 0, known: names(nearest) }
+        let tables = (path.len() > 1).then(|| self.tables());
+        Lookup::Missing { input, part: 0, known: names(nearest), tables }
     }
 
     /// The time attributes of an operand, by the side of the join that has them: `left` tables stand before it.

@@ -7,7 +7,8 @@ use super::super::lex::Span;
 use super::super::types::SqlType;
 use super::functions::{self, Use};
 use super::relation::{Bound, Column, Relation, merged};
-use super::scope::Scope;
+use super::scope::{Lookup, Scope};
+use super::walk::{paths, walk};
 use super::*;
 
 /// Stars over stars double; a table with more columns than this counts as one whose columns are not known.
@@ -91,15 +92,27 @@ impl Analyzer<'_> {
             self.unbounded(operator.span, what);
         }
         left.updating = left.updating.take().or(right.updating);
-        if left.opaque || right.opaque || left.columns.len() != right.columns.len() {
-            self.gap(if left.opaque || right.opaque { Gap::InputColumnsUnknown } else { Gap::UnsupportedClause });
+        let opaque = left.opaque || right.opaque;
+        let (first, other) = (left.columns.len(), right.columns.len());
+        let certain = !opaque && !left.guessed && !right.guessed;
+        left.guessed |= right.guessed;
+        if opaque || first != other {
+            self.gap(if opaque { Gap::InputColumnsUnknown } else { Gap::UnsupportedClause });
+            if certain {
+                self.refuse(Refusal::Widths { what: operator.kind.as_str(), first, other }, operator.span);
+            }
             for column in &mut left.columns {
                 column.origins = None;
                 column.time = Time::None;
-                column.data_type = SqlType::Unknown;
+                if !certain {
+                    column.data_type = SqlType::Unknown;
+                }
             }
             left.opaque |= right.opaque;
             return;
+        }
+        if certain {
+            self.unlike_types(&left.columns, &right.columns, operator);
         }
         for (column, other) in left.columns.iter_mut().zip(right.columns) {
             column.origins = merged(column.origins.take(), other.origins);
@@ -122,6 +135,12 @@ impl Analyzer<'_> {
         let scope = Scope { outer, ..Scope::default() };
         let mut columns: Vec<Column> = Vec::new();
         for (index, row) in rows.iter().enumerate() {
+            let first = rows.first().map_or(0, Vec::len);
+            if row.len() != first {
+                let span = row.first().zip(row.last()).map(|(start, end)| start.span.to(end.span));
+                let refusal = Refusal::Widths { what: "VALUES", first, other: row.len() };
+                self.refuse(refusal, span.unwrap_or(Span::new(0, 0)));
+            }
             for (at, expr) in row.iter().enumerate() {
                 let found = self.expr(expr, &scope);
                 match columns.get_mut(at) {
@@ -154,6 +173,8 @@ impl Analyzer<'_> {
         if let Some(filter) = &select.filter {
             let found = self.expr(filter, &scope);
             self.influence(&found.origins, Influence::Filter);
+            self.condition(filter, &found, "WHERE");
+            self.no_folding(filter, "WHERE");
             updating = updating.or_else(|| updates_of_filter(filter, &scope));
         }
         for (name, window) in &select.windows {
@@ -175,11 +196,14 @@ impl Analyzer<'_> {
         let group = select.group_by.as_ref().map(|group| self.group(group, &scope));
         self.bounds_read = None;
         let mut columns = Vec::new();
-        let mut opaque = false;
+        let (mut opaque, mut guessed) = (false, false);
         let item_scope = Scope { aliases: Vec::new(), ..scope };
         for item in &select.items {
             self.item(item, &item_scope, &mut columns, &mut opaque);
+            guessed |= matches!(item, Item::Star { .. })
+                && item_scope.relations.iter().any(|relation| relation.guessed || !relation.merged.is_empty());
         }
+        self.not_grouped(select, &item_scope);
         let bounds = self.bounds_read;
         let folds = select.items.iter().any(|item| matches!(item, Item::Expr { expr, .. } if has_aggregate(expr)))
             || select.having.as_ref().is_some_and(has_aggregate);
@@ -188,6 +212,8 @@ impl Analyzer<'_> {
         if let Some(having) = &select.having {
             let found = self.expr(having, &scope);
             self.influence(&found.origins, Influence::Filter);
+            self.condition(having, &found, "HAVING");
+            self.no_over(having, "HAVING");
             self.having_aliases(select, having, &scope);
         }
         if let Some(qualify) = &select.qualify {
@@ -232,7 +258,7 @@ impl Analyzer<'_> {
         }
         self.bounds_read = outside.0;
         self.nested = outside.2;
-        (Relation { columns, opaque, updating, ..Relation::default() }, scope.relations)
+        (Relation { columns, opaque, guessed, updating, ..Relation::default() }, scope.relations)
     }
 
     fn group(&mut self, group: &GroupBy, scope: &Scope<'_>) -> Group {
@@ -242,6 +268,8 @@ impl Analyzer<'_> {
         for key in &group.keys {
             let found = self.expr(key, scope);
             self.influence(&found.origins, Influence::GroupBy);
+            self.no_folding(key, "GROUP BY");
+            self.alias_key(key, scope);
             bounds.extend(found.bound);
             match &key.node {
                 Node::Call(call) if functions::is_legacy_window(&call.name) => {
@@ -305,11 +333,23 @@ impl Analyzer<'_> {
                 }
                 if !found {
                     *opaque = true;
+                    self.unknown_star(qualifier, scope);
                 }
                 if *opaque {
                     self.gap(Gap::InputColumnsUnknown);
                 }
             }
+        }
+    }
+
+    /// `z.*` where no table is called so; a row column has a star, too.
+    fn unknown_star(&mut self, qualifier: &[Name], scope: &Scope<'_>) {
+        let [name] = qualifier else { return };
+        if let Lookup::Missing { input, known, .. } = scope.lookup(qualifier)
+            && scope.outer.is_none()
+        {
+            let (text, span, tables) = (name.text.clone(), name.span, Some(scope.tables()));
+            self.missing(Missing { name: text, span, input, known, tables });
         }
     }
 
@@ -395,66 +435,6 @@ fn has_aggregate(expr: &Expr) -> bool {
         }
     });
     found
-}
-
-fn paths(expr: &Expr, visit: &mut dyn FnMut(&[Name])) {
-    walk(expr, &mut |expr| {
-        if let Node::Path(path) = &expr.node {
-            visit(path);
-        }
-    });
-}
-
-/// Every expression of this query level, from the outside in.
-fn walk(expr: &Expr, visit: &mut dyn FnMut(&Expr)) {
-    visit(expr);
-    match &expr.node {
-        Node::Path(_)
-        | Node::Literal(_)
-        | Node::Interval
-        | Node::Exists(_)
-        | Node::Subquery(_)
-        | Node::Collected(_) => {}
-        Node::Sign(operand) | Node::Not(operand) | Node::Cast { expr: operand, .. } => walk(operand, visit),
-        Node::InQuery { expr: operand, .. } | Node::Quantified { expr: operand, .. } => walk(operand, visit),
-        Node::Logic(operands, _)
-        | Node::Test(operands)
-        | Node::Row(operands)
-        | Node::Array(operands)
-        | Node::Map(operands)
-        | Node::Multiset(operands) => operands.iter().for_each(|operand| walk(operand, visit)),
-        Node::Compare(_, a, b) => {
-            walk(a, visit);
-            walk(b, visit);
-        }
-        Node::Between { expr, low, high, .. } => [expr, low, high].into_iter().for_each(|part| walk(part, visit)),
-        Node::Arithmetic(first, rest) => {
-            walk(first, visit);
-            rest.iter().for_each(|(_, operand)| walk(operand, visit));
-        }
-        Node::Case { operand, branches, otherwise } => {
-            operand.iter().chain(otherwise).for_each(|part| walk(part, visit));
-            for (condition, result) in branches {
-                walk(condition, visit);
-                walk(result, visit);
-            }
-        }
-        Node::Call(call) => {
-            for argument in &call.args {
-                if let ArgValue::Expr(expr) = &argument.value {
-                    walk(expr, visit);
-                }
-            }
-        }
-        Node::Access(operand, accesses) => {
-            walk(operand, visit);
-            for access in accesses {
-                if let Access::Index(index) = access {
-                    walk(index, visit);
-                }
-            }
-        }
-    }
 }
 
 fn item_span(item: &Item) -> Span {

@@ -117,6 +117,12 @@ impl Analyzer<'_> {
             Some((_, relation)) => Relation { alias: Some(last.text.clone()), input: None, ..relation.clone() },
             None => {
                 self.gap(Gap::InputColumnsUnknown);
+                let name = path.iter().map(|part| part.text.as_str()).collect::<Vec<_>>().join(".");
+                let span = path.first().map_or(last.span, |start| start.span.to(last.span));
+                let unnamed = Unnamed { name, bare: first, span };
+                if !self.found.unnamed.iter().any(|known| known.name == unnamed.name) {
+                    self.found.unnamed.push(unnamed);
+                }
                 Relation { alias: Some(last.text.clone()), ..Relation::unknown() }
             }
         }
@@ -188,7 +194,7 @@ impl Analyzer<'_> {
             .and_then(|name| relation.columns.iter().find(|column| column.name.as_deref() == Some(name.text.as_str())));
         if let (Some(name), None, false) = (descriptor, column, relation.opaque) {
             let known = relation.columns.iter().filter_map(|column| column.name.clone()).collect();
-            self.found.missing.push(Missing { name: name.text.clone(), span: name.span, input: table.input, known });
+            self.missing(Missing { name: name.text.clone(), span: name.span, input: table.input, known, tables: None });
         }
         if let (Some(column), Some(name)) = (column, descriptor)
             && column.time == Time::None

@@ -201,3 +201,103 @@ fn state_that_never_ends_is_named() {
     assert_eq!(unbounded("SELECT id FROM o WHERE amt > 1"), None);
     assert_eq!(unbounded("SELECT o.id FROM o JOIN x ON o.ts = x.t"), None);
 }
+
+fn refusals(text: &str) -> Vec<Refusal> {
+    analysed(text).refusals.into_iter().map(|(refusal, _)| refusal).collect()
+}
+
+#[test]
+fn what_flink_surely_refuses_is_told_with_what_is_wrong() {
+    let column = |name: &str| name.to_owned();
+    for (text, refusal) in [
+        ("SELECT id FROM o WHERE SUM(amt) > 1", Refusal::Misplaced { what: Folding::Aggregate, clause: "WHERE" }),
+        (
+            "SELECT id FROM o WHERE ROW_NUMBER() OVER (ORDER BY ts) = 1",
+            Refusal::Misplaced { what: Folding::Over, clause: "WHERE" },
+        ),
+        ("SELECT id, MAX(SUM(amt)) AS n FROM o GROUP BY id", Refusal::NestedAggregate),
+        ("SELECT id, amt FROM o GROUP BY id", Refusal::NotGrouped { column: column("amt"), keys: true }),
+        ("SELECT id, COUNT(*) AS n FROM o", Refusal::NotGrouped { column: column("id"), keys: false }),
+        ("SELECT UPPER(id) AS u, SUM(amt) AS n FROM o GROUP BY u", Refusal::GroupByAlias { alias: column("u") }),
+        ("SELECT id FROM o UNION ALL SELECT id, name FROM c", Refusal::Widths { what: "UNION", first: 1, other: 2 }),
+        (
+            "SELECT id, amt FROM o UNION ALL SELECT id, name FROM c",
+            Refusal::UnlikeTypes { what: "UNION", place: 2, first: SqlType::Int, other: SqlType::String },
+        ),
+        ("SELECT id FROM o WHERE id IN (SELECT id, name FROM c)", Refusal::UnlikeSearch { wanted: 1, columns: 2 }),
+        ("SELECT (SELECT id, name FROM c) AS v FROM o", Refusal::NoValue { columns: 2 }),
+        (
+            "SELECT id FROM o JOIN c ON o.id = c.id",
+            Refusal::Ambiguous { column: column("id"), tables: vec![column("o"), column("c")] },
+        ),
+        ("SELECT SUM(id) AS s FROM o", Refusal::NoNumber { function: column("SUM"), given: SqlType::String }),
+        ("SELECT id FROM o WHERE amt", Refusal::NoCondition { clause: "WHERE", given: SqlType::Int }),
+        (
+            "SELECT SUBSTRING(id) AS s FROM o",
+            Refusal::ArgumentCount { function: column("SUBSTRING"), given: 1, least: 2, most: 3 },
+        ),
+    ] {
+        assert_eq!(refusals(text), [refusal], "{text}");
+    }
+}
+
+/// What is not known decides nothing: tables, columns, types and functions.
+#[test]
+fn nothing_is_refused_that_may_be_right() {
+    for text in [
+        "SELECT a, COUNT(*) AS n FROM x GROUP BY b",
+        "SELECT SUM(a) AS s FROM x WHERE a",
+        "SELECT * FROM x UNION ALL SELECT id FROM o",
+        "SELECT id, MY_AGGREGATE(amt) AS n FROM o",
+        "SELECT MY_FUNCTION(amt) AS n, id FROM o GROUP BY id",
+        "SELECT id, SUM(MY_FUNCTION(id)) AS n FROM o GROUP BY id",
+        "SELECT id FROM o UNION ALL SELECT MY_FUNCTION(amt) FROM o",
+        "SELECT id FROM o JOIN x ON o.id = x.whatever",
+        "SELECT id FROM o WHERE id IN (SELECT * FROM x)",
+        "SELECT t.a FROM TABLE(f(1)) AS t WHERE t.a",
+    ] {
+        assert_eq!(refusals(text), [], "{text}");
+    }
+    // A function that the project declares is its own, whatever its name.
+    let declared = BTreeMap::from([("SUM".to_owned(), SqlType::Int), ("SUBSTRING".to_owned(), SqlType::Int)]);
+    let sql = "SELECT SUM(id) AS s, SUBSTRING(id) AS t FROM {{ source('o') }} WHERE SUM(id) > 1";
+    let query = parse(&Outline::parse(sql).unwrap()).unwrap();
+    let models = BTreeMap::new();
+    let found = analyse(&query, Environment { inputs: &inputs(), functions: &declared, models: &models });
+    assert_eq!(found.refusals, []);
+}
+
+#[test]
+fn a_table_that_nothing_names_is_told_once_and_common_tables_are_named() {
+    let unnamed = |text: &str| -> Vec<(String, bool)> {
+        analysed(text).unnamed.into_iter().map(|table| (table.name, table.bare)).collect()
+    };
+    let lists = [("lists".to_owned(), true)];
+    assert_eq!(unnamed("SELECT a FROM lists UNION ALL SELECT b FROM lists"), lists);
+    assert_eq!(unnamed("SELECT * FROM TABLE(TUMBLE(TABLE lists, DESCRIPTOR(ts), INTERVAL '1' HOUR))"), lists);
+    assert_eq!(unnamed("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM lists)"), lists);
+    assert_eq!(unnamed("SELECT id FROM hive.db.lists"), [("hive.db.lists".to_owned(), false)]);
+    for text in [
+        "WITH t AS (SELECT id FROM o), u AS (SELECT id FROM t) SELECT u.id FROM u JOIN t ON u.id = t.id",
+        "SELECT a FROM (VALUES (1)) AS t (a)",
+        "SELECT word FROM o, LATERAL TABLE(split(id)) AS s (word)",
+        "SELECT e FROM o CROSS JOIN UNNEST(ARRAY[amt]) AS t (e)",
+    ] {
+        assert_eq!(unnamed(text), [], "{text}");
+    }
+}
+
+#[test]
+fn a_qualifier_that_is_no_table_is_told_with_the_tables_in_sight() {
+    let found = analysed("SELECT z.id, a.* FROM o AS t JOIN c ON t.id = c.id");
+    let shown: Vec<(&str, Vec<&str>)> = found
+        .missing
+        .iter()
+        .map(|missing| {
+            let tables = missing.tables.as_ref().unwrap();
+            (missing.name.as_str(), tables.iter().map(|table| table.name.as_str()).collect())
+        })
+        .collect();
+    assert_eq!(shown, [("z", vec!["t", "c"]), ("a", vec!["t", "c"])]);
+    assert!(analysed("SELECT idd FROM o").missing[0].tables.is_none());
+}

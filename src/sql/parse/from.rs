@@ -40,7 +40,7 @@ impl Parser<'_> {
     }
 
     fn join_words(&mut self) -> Parsed<Option<(JoinKind, bool)>> {
-        if self.symbol(",") {
+        if self.comma()? {
             return Ok(Some((JoinKind::Comma, false)));
         }
         if self.at_words(&["CROSS", "APPLY"]) || self.at_words(&["OUTER", "APPLY"]) {

@@ -30,6 +30,13 @@ const MAX_DEPTH: u32 = 48;
 /// Operators in a row, of one precedence.
 const MAX_CHAIN: usize = 400;
 
+/// Reserved words that begin what may follow a list.
+const CLAUSES: [&str; 9] = ["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "UNION", "INTERSECT", "EXCEPT", "LIMIT"];
+
+/// What a `"` is told to be.
+pub const DOUBLE_QUOTE: &str =
+    "a double quote means nothing in Flink SQL: a text stands in single quotes ('…'), a name in backticks (`…`)";
+
 type Parsed<T> = Result<T, SyntaxError>;
 
 /// Reads the whole query of an outline.
@@ -108,9 +115,7 @@ impl<'a> Parser<'a> {
         let word = self.shown(token);
         let message = match token.kind {
             TokenKind::Hint => "a hint stands behind SELECT or behind a table, not here".to_owned(),
-            TokenKind::Symbol if word == "\"" => {
-                "a double quote means nothing in Flink SQL; names are quoted with backticks".to_owned()
-            }
+            TokenKind::Symbol if word == "\"" => DOUBLE_QUOTE.to_owned(),
             TokenKind::Word
             | TokenKind::QuotedIdentifier
             | TokenKind::String
@@ -206,10 +211,41 @@ impl<'a> Parser<'a> {
     /// Parts separated by commas, one at least.
     fn list<T>(&mut self, mut part: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
         let mut parts = vec![part(self)?];
-        while self.symbol(",") {
+        while self.comma()? {
             parts.push(part(self)?);
         }
         Ok(parts)
+    }
+
+    /// The comma of a list, which an item must follow.
+    fn comma(&mut self) -> Parsed<bool> {
+        let span = self.here();
+        if !self.symbol(",") {
+            return Ok(false);
+        }
+        match self.end_of_list() {
+            None => Ok(true),
+            Some(behind) => {
+                let message = format!("behind this comma {behind} and no further item; one comma is too many");
+                Err(SyntaxError { span, message })
+            }
+        }
+    }
+
+    /// What stands here, if it can only be what follows a list. A reserved word that goes on like a name is an item that
+    /// lacks its backticks.
+    fn end_of_list(&self) -> Option<String> {
+        let Some(token) = self.peek() else { return Some("stands the end".to_owned()) };
+        let word = token.span.of(self.text);
+        if token.kind == TokenKind::Symbol {
+            return matches!(word, ")" | "]").then(|| format!("stands `{word}`"));
+        }
+        let clause = token.kind == TokenKind::Word && CLAUSES.iter().any(|clause| word.eq_ignore_ascii_case(clause));
+        let like_a_name = self.peek_at(1).is_none()
+            || [",", ".", ")", "="].iter().any(|symbol| self.symbol_at(1, symbol))
+            || ["AS", "FROM"].iter().any(|next| self.word_at(1, next))
+            || (["GROUP", "ORDER"].iter().any(|by| self.at_word(by)) && !self.word_at(1, "BY"));
+        (clause && !like_a_name).then(|| format!("stands {}", word.to_ascii_uppercase()))
     }
 
     /// Any identifier; a reserved word must be quoted.
@@ -217,6 +253,12 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Some(token) if token.kind == TokenKind::Word => {
                 let word = token.span.of(self.text);
+                if CLAUSES.iter().any(|clause| word.eq_ignore_ascii_case(clause)) {
+                    return self.error(format!(
+                        "{what} is expected, not {}; a name that is a reserved word is written in backticks",
+                        word.to_ascii_uppercase()
+                    ));
+                }
                 if is_reserved(word) {
                     return self.error(format!(
                         "`{word}` is a reserved word of Flink SQL; as a name it is written in backticks"
@@ -253,3 +295,6 @@ impl<'a> Parser<'a> {
         Ok(names)
     }
 }
+
+#[cfg(test)]
+mod tests;

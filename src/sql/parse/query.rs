@@ -216,7 +216,7 @@ impl Parser<'_> {
         }
         loop {
             self.grouping(&mut group)?;
-            if !self.symbol(",") {
+            if !self.comma()? {
                 return Ok(group);
             }
         }
@@ -231,7 +231,7 @@ impl Parser<'_> {
             return self.nested(|parser| {
                 loop {
                     parser.grouping(group)?;
-                    if !parser.symbol(",") {
+                    if !parser.comma()? {
                         return parser.expect(")");
                     }
                 }

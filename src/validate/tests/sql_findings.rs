@@ -72,6 +72,98 @@ fn what_flink_would_refuse_or_never_forget_is_told() {
     );
 }
 
+/// The hint of the one finding of a code.
+#[track_caller]
+fn told(code: Code, query: &str) -> (String, String) {
+    let found = findings(&document(&with(&format!("    sql: |\n      {query}\n"))));
+    let finding = found.iter().find(|finding| finding.code == code);
+    let finding = finding.unwrap_or_else(|| panic!("{code} is not among {found:#?}"));
+    (finding.message.clone(), finding.suggestion.clone().unwrap_or_default())
+}
+
+#[test]
+fn a_table_without_source_or_ref_is_told_with_the_call_that_is_meant() {
+    let code = Code::W234TableNotDeclared;
+    raised(code, "SELECT id FROM §s", ("FROM s", "FROM {{ source('s') }}"));
+    raised(code, "SELECT t.id FROM {{ source('o') }} t,\n      §hive.db.s u", ("hive.db.s u", "{{ source('s') }} u"));
+    assert_eq!(told(code, "SELECT id FROM s").1, "Write {{ source(\"s\") }}");
+    let orders = with(
+        "    sql: SELECT id FROM {{ source('s') }}\n  - name: orders_by_day\n    materialized: flink\n    sql: SELECT id FROM orders_by_dya\n  - name: n\n    materialized: flink\n    sql: SELECT id FROM orders_by_dya\n",
+    );
+    let hints: Vec<Option<String>> =
+        findings(&document(&orders)).into_iter().filter(|f| f.code == code).map(|f| f.suggestion).collect();
+    let own = "Declare its topic as a source and write {{ source(\"…\") }}; a table of a catalog that the cluster has may stay as it is";
+    assert_eq!(hints, [Some(own.into()), Some("Did you mean {{ ref(\"orders_by_day\") }}?".into())]);
+    // It is the whole answer: types of its columns cannot be told, and nobody need be told so.
+    assert_eq!(
+        codes(&document(&with("    sql: SELECT id FROM elsewhere\n")))
+            .iter()
+            .filter(|c| **c == Code::W201SqlParseWarning)
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn what_flink_refuses_is_told_where_it_stands() {
+    for (query, fix) in [
+        (
+            "SELECT id, §amount, COUNT(*) AS n FROM {{ source('s') }} GROUP BY id",
+            ("GROUP BY id", "GROUP BY id, amount"),
+        ),
+        ("SELECT id FROM {{ source('s') }} WHERE §SUM(amount) > 1", ("SUM(amount)", "amount")),
+        (
+            "SELECT id FROM {{ source('s') }}\n      §UNION ALL SELECT id, x FROM {{ source('o') }}",
+            ("id, x FROM", "id FROM"),
+        ),
+        ("SELECT SUM(§id) AS n FROM {{ source('s') }}", ("SUM(id)", "SUM(amount)")),
+        ("SELECT §SUBSTRING(id) AS n FROM {{ source('s') }}", ("SUBSTRING(id)", "SUBSTRING(id, 2)")),
+        ("SELECT id FROM {{ source('s') }} WHERE §amount", ("WHERE amount", "WHERE amount = 1")),
+        ("SELECT §id FROM {{ source('s') }} a JOIN {{ source('o') }} b ON a.id = b.id", ("SELECT id", "SELECT a.id")),
+    ] {
+        raised(Code::W235SqlRefused, query, fix);
+    }
+    let (message, hint) = told(Code::W235SqlRefused, "SELECT id, COUNT(*) AS n FROM {{ source('s') }}");
+    assert_eq!(message, "Model 'm': Flink refuses this: 'id' stands beside an aggregate, and there is no GROUP BY");
+    assert_eq!(hint, "Write GROUP BY id, or take the aggregate with OVER");
+}
+
+#[test]
+fn a_name_that_is_nowhere_is_told_with_the_name_that_is_meant() {
+    let told = |query: &str| told(Code::W102MissingSourceColumn, query);
+    assert_eq!(told("SELECT amuont FROM {{ source('s') }}").1, "Did you mean 'amount'?");
+    let cased = "Did you mean 'amount'? Flink tells upper and lower case apart";
+    assert_eq!(told("SELECT AMOUNT FROM {{ source('s') }}").1, cased);
+    let (message, hint) = told("SELECT z.id FROM {{ source('s') }} o");
+    assert_eq!(message, "Model 'm' uses 'z' as a table, and its query calls none so here");
+    assert_eq!(hint, "Available tables: 'o'");
+    assert_eq!(told("SELECT s.id FROM {{ source('s') }} o").1, "'s' is called 'o' here");
+    assert_eq!(told("SELECT ordesr.id FROM {{ source('s') }} orders").1, "Did you mean 'orders'?");
+}
+
+/// A macro's text has no place in a file; the model's `macro` has.
+#[test]
+fn what_flink_refuses_of_a_macro_stands_at_the_macros_name() {
+    let body = "
+runtime:
+  kafka: {bootstrap_servers: 'b:9092'}
+  flink: {default: f, clusters: {f: {rest_url: 'http://f'}}}
+sources:
+  - {name: s, topic: s, columns: [{name: a, type: INT}, {name: b, type: INT}]}
+models:
+  - {name: n, materialized: flink, macro: §pick}
+";
+    let (text, place) = unmarked(body);
+    let fs = MemoryFs::new()
+        .with("stream_project.yml", text)
+        .with("macros/pick.sql.j2", "SELECT a\nFROM {{ source('s') }}\nWHERE COUNT(b) > 1");
+    let project = load(&fs, &EnvironmentInput::default()).unwrap().project;
+    let found = validate(&project).into_vec();
+    let finding = found.iter().find(|finding| finding.code == Code::W235SqlRefused).unwrap();
+    assert_eq!(finding.location.as_ref(), Some(&place));
+    assert_eq!(finding.explanation.as_deref(), Some("line 3 of what the macro gives: WHERE COUNT(b) > 1"));
+}
+
 #[test]
 fn settings_of_the_model_answer_updates_and_state() {
     let query = "    sql: SELECT id, COUNT(*) AS n FROM {{ source('s') }} GROUP BY id\n";

@@ -18,3 +18,7 @@ SELECT order_id FROM orders ORDER BY nothing;
 SELECT geo.country AS c FROM orders;
 SELECT order_id AS a, a AS b FROM orders;
 SELECT COUNT(*) AS n FROM orders GROUP BY TUMBLE(nothing, INTERVAL '1' HOUR);
+SELECT z.* FROM orders o;
+SELECT orders.order_id FROM orders o;
+SELECT goe.country AS c FROM clicks;
+SELECT o.order_id, z.carrier FROM orders o JOIN shipments s ON o.order_id = s.order_id;

@@ -1,13 +1,6 @@
-SELECT order_id FROM nowhere;
 SELECT NO_SUCH_FUNCTION(order_id) AS f FROM orders;
-SELECT UPPER(order_id, 2) AS f FROM orders;
 SELECT amount + order_id > TRUE AS f FROM orders;
-SELECT order_id FROM orders WHERE amount;
-SELECT order_id, COUNT(*) AS n FROM orders;
-SELECT order_id FROM orders o JOIN shipments s ON o.order_id = s.order_id;
-SELECT order_id FROM orders UNION ALL SELECT order_id, carrier FROM shipments;
 SELECT CAST(tags AS INT) AS c FROM clicks;
-SELECT amount AND ok AS c FROM orders, clicks;
 SELECT order_id, carrier FROM orders NATURAL JOIN shipments;
 SELECT o.order_id, x.n FROM orders o, LATERAL (SELECT o.quantity + 1 AS n) AS x;
 SELECT ARRAY[1] || ARRAY[2] AS a FROM orders;
