@@ -21,6 +21,8 @@ pub struct Declared {
     /// Model or source name → owner.
     pub owners: BTreeMap<String, String>,
     pub exposures: BTreeMap<String, DeclaredExposure>,
+    /// Topic → the sources that are declared over it.
+    pub readers: BTreeMap<String, Vec<String>>,
     /// Test name → the model or source under test.
     pub tests: BTreeMap<String, String>,
     /// Source name → the topic that it stands for.
@@ -44,11 +46,16 @@ impl Declared {
             owners.dedup();
             (exposure.name.clone(), DeclaredExposure { owners, consumer_group: exposure.consumer_group.clone() })
         });
+        let mut readers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for source in project.sources.iter().filter(|source| source.cluster.is_none()) {
+            readers.entry(source.topic.clone()).or_default().push(source.name.clone());
+        }
         let connectors = project.connector_removals.iter().map(|r| (Kind::Connector, r.logical_owner.clone()));
         let rules = project.gateway_rule_removals.iter().map(|r| (Kind::GatewayRule, r.logical_owner.clone()));
         Self {
             owners: models.chain(sources).filter_map(|(name, owner)| Some((name.clone(), owner.clone()?))).collect(),
             exposures: exposures.collect(),
+            readers,
             tests: project.tests.iter().map(|test| (test.name.clone(), test.model.clone())).collect(),
             source_topics: project.sources.iter().map(|source| (source.name.clone(), source.topic.clone())).collect(),
             external_models: project

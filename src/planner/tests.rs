@@ -1,6 +1,7 @@
 //! What a plan says of one project, one owner's memory and one live world.
 
 mod references;
+mod topics_of_tests;
 
 use serde_json::{Value, json};
 
