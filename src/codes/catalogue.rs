@@ -191,6 +191,7 @@ catalogue! {
     W234TableNotDeclared => "W234_TABLE_NOT_DECLARED",
     W235SqlRefused => "W235_SQL_REFUSED",
     W236SchemaNotRegistered => "W236_SCHEMA_NOT_REGISTERED",
+    W237DeadLettersNotWritten => "W237_DEAD_LETTERS_NOT_WRITTEN",
     W301ColumnTypeMismatch => "W301_COLUMN_TYPE_MISMATCH",
     W302UnknownTypeText => "W302_UNKNOWN_TYPE_TEXT",
     W303ContractMissingColumn => "W303_CONTRACT_MISSING_COLUMN",

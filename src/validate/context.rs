@@ -15,6 +15,7 @@ use super::facts::Facts;
 
 pub(super) struct Ctx<'a> {
     pub project: &'a Project,
+    pub columns: &'a Columns,
     /// The first declaration of each name.
     pub sources: HashMap<&'a str, &'a Source>,
     pub models: HashMap<&'a str, &'a Model>,
@@ -44,7 +45,7 @@ impl<'a> Ctx<'a> {
         let executed = facts.iter().filter(|facts| facts.resolved.process == Some(Process::KafkaStreams));
         let plans =
             executed.map(|facts| (facts.model.name.as_str(), runners.plan(facts.model, facts.resolved))).collect();
-        Self { project, sources, models, facts, tested, plans, circles: runners.circles() }
+        Self { project, columns, sources, models, facts, tested, plans, circles: runners.circles() }
     }
 
     pub fn source_hint(&self, name: &str) -> Option<String> {

@@ -331,6 +331,10 @@ const WARNINGS: &[Row] = &[
     ),
     row("W233_TOPIC_NAMES_COLLIDE", "models:\n  - {name: m, topic: {name: a.b}}\n  - {name: n, topic: {name: §a_b}}\n"),
     row("W236_SCHEMA_NOT_REGISTERED", "models:\n  - {name: m, topic: {name: m}, schema: §{compatibility: BACKWARD}}\n"),
+    row(
+        "W237_DEAD_LETTERS_NOT_WRITTEN",
+        "models:\n  - {name: m}\ntests:\n  - {name: t, model: m, type: schema, on_failure: {actions: [{dlq: §true}]}}\n",
+    ),
     row("W217_VERSION_GAP", "models:\n  - {name: m_v1, version: 1}\n  - {name: m_v3, version: §3}\n"),
     row(
         "W218_ML_PREDICT_OPAQUE_OUTPUT",

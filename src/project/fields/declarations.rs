@@ -192,16 +192,22 @@ static ON_FAILURE: Record = Record {
     doc: "What a failure means.",
     fields: &[
         def("severity", Shape::Choice(&["error", "warning"], Fold::Exact), "\"error\"", "Severity."),
-        def("actions", Shape::List(&Shape::OneKey(ACTIONS), usize::MAX), "[]", "What happens to failing records."),
+        def(
+            "actions",
+            Shape::List(&Shape::OneKey(ACTIONS), usize::MAX),
+            "[]",
+            "Kept for documents; nothing is done with failing records.",
+        ),
     ],
 };
 
 static DLQ_BLOCK: Shape = Shape::Record(&DLQ);
-const ACTIONS: &[Field] = &[req("dlq", Shape::Either(&Shape::True, &DLQ_BLOCK), "Send them to a dead-letter topic.")];
+const ACTIONS: &[Field] =
+    &[req("dlq", Shape::Either(&Shape::True, &DLQ_BLOCK), "A topic for them, which is created; nothing writes to it.")];
 
 static DLQ: Record = Record {
     name: "dlq",
-    doc: "A dead-letter topic; `<model>__dlq` when it names none.",
+    doc: "A dead-letter topic for an application of yours; `<model>__dlq` when it names none.",
     fields: &[opt("model", REQUIRED_TEXT, "A model."), opt("topic", Shape::Text(TOPIC), "A topic.")],
 };
 

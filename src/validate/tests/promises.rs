@@ -31,6 +31,19 @@ tests:
             fix: ("throughput: {min_per_second: 1}", "unique_key: {key: a}"),
         },
         Case {
+            code: Code::W237DeadLettersNotWritten,
+            body: "
+models:
+  - {name: m}
+tests:
+  - name: t
+    model: m
+    type: continuous
+    on_failure: {actions: [{dlq: §{topic: dead}}]}
+",
+            fix: ("{actions: [{dlq: {topic: dead}}]}", "{severity: warning}"),
+        },
+        Case {
             code: Code::E112DlqModelNotFound,
             body: "
 models:
@@ -44,6 +57,76 @@ tests:
             fix: ("dlq: {model: n}", "dlq: {model: m}"),
         },
     ]);
+}
+
+const SHOP: &str = "
+sources:
+  - {name: s, topic: s, columns: [{name: id, type: STRING}, {name: at, expression: 'NOW()'}]}
+  - {name: bare, topic: bare}
+models:
+  - {name: m, materialized: topic, sql: \"SELECT id AS k FROM {{ source('s') }}\"}
+  - {name: all_, materialized: topic, sql: \"SELECT * FROM {{ source('bare') }}\"}
+  - {name: odd, materialized: flink, sql: \"SELECT k, NEW 'x' y AS z FROM {{ ref('m') }}\", columns: [{name: k}]}
+  - {name: declared, columns: [{name: a}], contract: {enforced: false, columns: [{name: b}]}}
+  - {name: open}
+tests:
+";
+
+/// Wherever an assertion names a column, of a source, of a model's SQL, of a declaration.
+#[test]
+fn an_assertion_names_a_column_that_its_source_or_model_has() {
+    for (model, good, bad, assertion) in [
+        ("s", "id", "idd", "not_null: {columns: [at, §]}"),
+        ("s", "id", "ID", "accepted_values: {column: §, values: [a]}"),
+        ("m", "k", "id", "range: {column: §, min: 0}"),
+        ("m", "k", "kk", "accepted_types: {types: {§: string}}"),
+        ("m", "k", "id", "unique_key: {key: §}"),
+        ("m", "k", "id", "custom_sql: {where: 'TRUE', detail_column: §}"),
+        ("declared", "a", "c", "max_lag: {column: §, max_seconds: 1}"),
+        ("declared", "b", "c", "distribution: {column: §, buckets: []}"),
+        ("m", "k", "id", "foreign_key: {column: §, ref_model: s, ref_key: id}"),
+        ("m", "id", "k", "foreign_key: {column: k, ref_model: s, ref_key: §}"),
+    ] {
+        let body = format!("{SHOP}  - {{name: t, model: {model}, type: schema, assertions: [{assertion}]}}\n");
+        let (text, place) = unmarked(&body);
+        let wrong = text.lines().last().unwrap().to_owned();
+        let of = |column: &str| {
+            let (before, after) = wrong.split_at(place.column as usize - 1);
+            findings(&text.replace(&wrong, &format!("{before}{column}{after}")))
+                .into_iter()
+                .filter(|f| matches!(f.code, Code::W102MissingSourceColumn | Code::W103MissingRefColumn))
+                .map(|f| (f.code, f.location))
+                .collect::<Vec<_>>()
+        };
+        let is_source = model == "s" || assertion.ends_with("ref_key: §}");
+        let code = if is_source { Code::W102MissingSourceColumn } else { Code::W103MissingRefColumn };
+        // Of a mapping, the place is the value's.
+        let behind = if assertion.contains("{§: ") { bad.len() as u32 + 2 } else { 0 };
+        let place = Location { column: place.column + behind, ..place.clone() };
+        assert_eq!(of(bad), [(code, Some(place))], "{assertion}");
+        assert_eq!(of(good), [], "{assertion}");
+    }
+}
+
+#[test]
+fn a_column_of_an_assertion_that_is_nearly_right_is_told() {
+    let text = document(&format!(
+        "{SHOP}  - {{name: t, model: m, type: schema, assertions: [unique_key: {{key: kk}}, range: {{column: K, min: 1}}]}}\n"
+    ));
+    let found = findings(&text);
+    let told: Vec<_> = found.iter().filter(|f| f.message.contains("'t'")).map(|f| f.suggestion.as_deref()).collect();
+    assert_eq!(told, [Some("Available columns: 'k'"), Some("Did you mean 'k'?")]);
+}
+
+#[test]
+fn an_assertion_over_columns_that_are_not_all_known_is_not_judged() {
+    for model in ["bare", "all_", "odd", "open"] {
+        let text = document(&format!(
+            "{SHOP}  - {{name: t, model: {model}, type: sample, assertions: [unique_key: {{key: anything}}]}}\n"
+        ));
+        let found: Vec<_> = findings(&text).into_iter().filter(|finding| finding.message.contains("'t'")).collect();
+        assert!(found.is_empty(), "{model}: {found:#?}");
+    }
 }
 
 #[test]
