@@ -3,7 +3,6 @@
 //! error of the test, and what is not executed is said.
 
 mod avro;
-mod classified;
 mod continuous;
 mod datum;
 mod decode;
@@ -18,7 +17,6 @@ use serde_json::Value;
 
 use crate::project::model::{Severity, Test, TestType};
 
-pub use classified::Classified;
 pub use continuous::judge_job;
 pub use decode::schema_ids;
 pub use sample::judge_sample;

@@ -1,9 +1,10 @@
 //! Tests of records that were read.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::compiler::classified::{Hidden, REDACTED};
 use crate::project::model::Test;
 
 use super::datum::Datum;
@@ -24,7 +25,7 @@ struct Row<'a> {
 }
 
 /// `hidden`: classified columns, whose values are not shown.
-pub fn judge_sample(test: &Test, sample: &Sample, schemas: &WriterSchemas, hidden: &BTreeSet<String>) -> Verdict {
+pub fn judge_sample(test: &Test, sample: &Sample, schemas: &WriterSchemas, hidden: &Hidden) -> Verdict {
     if sample.records.is_empty() {
         return match (sample.had_records, sample.cut_short) {
             (true, Some(why)) => Verdict::error(test, format!("records are there, and none could be read: {why}")),
@@ -64,7 +65,7 @@ fn none(test: &Test, message: &str) -> Verdict {
     Verdict { status: super::Status::Failed, ..Verdict::error(test, message) }
 }
 
-fn violations(kind: &str, body: &Value, rows: &[Row<'_>], hidden: &BTreeSet<String>) -> Vec<String> {
+fn violations(kind: &str, body: &Value, rows: &[Row<'_>], hidden: &Hidden) -> Vec<String> {
     let offenders = |column: &str, wrong: &dyn Fn(&Datum) -> bool| -> Vec<usize> {
         let of = |row: &Row<'_>| wrong(row.fields.field(column));
         rows.iter().enumerate().filter(|(_, row)| of(row)).map(|(index, _)| index).collect()
@@ -116,12 +117,13 @@ fn violations(kind: &str, body: &Value, rows: &[Row<'_>], hidden: &BTreeSet<Stri
     }
 }
 
-/// Keys that came before, as a share of the records.
-fn unique(body: &Value, rows: &[Row<'_>], hidden: &BTreeSet<String>) -> Option<String> {
+/// Keys that came before, as a share of the records. Nulls are no keys, as in SQL.
+fn unique(body: &Value, rows: &[Row<'_>], hidden: &Hidden) -> Option<String> {
     let key = text(body, "key");
     let tolerance = body.get("tolerance").and_then(Value::as_f64).unwrap_or(0.0);
     let mut seen = HashSet::new();
-    let repeated: Vec<&Row<'_>> = rows.iter().filter(|row| !seen.insert(row.fields.field(key))).collect();
+    let keyed = rows.iter().filter(|row| *row.fields.field(key) != Datum::Null);
+    let repeated: Vec<&Row<'_>> = keyed.filter(|row| !seen.insert(row.fields.field(key))).collect();
     let share = repeated.len() as f64 / rows.len() as f64;
     (share > tolerance).then(|| {
         let shown: Vec<String> = repeated.iter().take(SHOWN).map(|row| shown(row, key, hidden.contains(key))).collect();
@@ -177,7 +179,7 @@ fn shown(row: &Row<'_>, column: &str, hidden: bool) -> String {
     let value = row.fields.field(column);
     let text = match (hidden, value) {
         (_, Datum::Null) => return place(row.record),
-        (true, _) => "<redacted>".to_owned(),
+        (true, _) => REDACTED.to_owned(),
         (false, value) => {
             let text = value.to_string();
             match text.char_indices().nth(SHOWN_CHARACTERS) {

@@ -1,11 +1,11 @@
 //! What tests come to, of columns and of records.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::*;
+use crate::compiler::classified::Hidden;
 use crate::compiler::columns::Columns;
 use crate::compiler::testing;
 use crate::project::model::OnFailure;
@@ -25,7 +25,12 @@ fn records(values: &[Value]) -> Sample {
 }
 
 fn judged(assertion: Value, values: &[Value]) -> Verdict {
-    judge_sample(&test(TestType::Sample, json!([assertion])), &records(values), &WriterSchemas::new(), &BTreeSet::new())
+    judge_sample(
+        &test(TestType::Sample, json!([assertion])),
+        &records(values),
+        &WriterSchemas::new(),
+        &Hidden::default(),
+    )
 }
 
 #[track_caller]
@@ -105,11 +110,22 @@ fn duplicates_up_to_the_tolerance_pass() {
     passes(json!({"unique_key": {"key": "id", "tolerance": 0.25}}), &values);
 }
 
+/// As UNIQUE of SQL: who wants a key in every record says `not_null`.
+#[test]
+fn nulls_and_missing_keys_are_no_duplicates_and_count_as_records() {
+    let unique = |tolerance: f64| json!({"unique_key": {"key": "id", "tolerance": tolerance}});
+    let nulls = [json!({"x": 1}), json!({"x": 2}), json!({"id": null}), json!({"id": null})];
+    passes(unique(0.0), &nulls);
+    let mixed = [json!({}), json!({"id": "a"}), json!({}), json!({"id": "a"})];
+    fails(unique(0.0), &mixed, "unique_key: key 'id' came before in 1 of 4 records: 'a' (partition 0 offset 3)");
+    passes(unique(0.25), &mixed);
+}
+
 #[test]
 fn nothing_passes_that_was_not_looked_at() {
     let sample = test(TestType::Sample, json!([{"not_null": {"columns": ["id"]}}]));
     let none = WriterSchemas::new();
-    let of = |sample_of: &Sample| judge_sample(&sample, sample_of, &none, &BTreeSet::new());
+    let of = |sample_of: &Sample| judge_sample(&sample, sample_of, &none, &Hidden::default());
     let empty = of(&Sample::default());
     assert_eq!((empty.status, empty.message.as_deref()), (Status::Failed, Some("no messages found")));
     let unread = Sample { had_records: true, cut_short: Some("too slow"), ..Sample::default() };
@@ -124,7 +140,7 @@ fn nothing_passes_that_was_not_looked_at() {
     let skipped = judged(json!({"custom_sql": {"where": "TRUE"}}), &[json!({"id": 1})]);
     assert_eq!(skipped.status, Status::Skipped);
     assert_eq!(skipped.warnings, ["custom_sql is not executed by a sample test"]);
-    let bare = judge_sample(&test(TestType::Sample, json!([])), &records(&[json!({})]), &none, &BTreeSet::new());
+    let bare = judge_sample(&test(TestType::Sample, json!([])), &records(&[json!({})]), &none, &Hidden::default());
     assert_eq!(bare.status, Status::Skipped);
 }
 
@@ -132,9 +148,9 @@ fn nothing_passes_that_was_not_looked_at() {
 fn a_failure_of_severity_warning_is_told_and_passes() {
     let mut tolerant = test(TestType::Sample, json!([{"not_null": {"columns": ["id"]}}]));
     tolerant.on_failure = Some(OnFailure { severity: Severity::Warning, actions: Vec::new() });
-    let verdict = judge_sample(&tolerant, &records(&[json!({})]), &WriterSchemas::new(), &BTreeSet::new());
+    let verdict = judge_sample(&tolerant, &records(&[json!({})]), &WriterSchemas::new(), &Hidden::default());
     assert_eq!((verdict.status, verdict.errors.len(), verdict.warnings.len()), (Status::Passed, 0, 1));
-    let unread = judge_sample(&tolerant, &Sample::default(), &WriterSchemas::new(), &BTreeSet::new());
+    let unread = judge_sample(&tolerant, &Sample::default(), &WriterSchemas::new(), &Hidden::default());
     assert_eq!(unread.status, Status::Failed, "there was nothing to tolerate");
 }
 
@@ -146,7 +162,7 @@ fn what_is_shown_of_records_is_bounded_and_redacted() {
     let shown = &judged(assertion.clone(), &many).errors[0];
     assert_eq!((shown.matches("partition").count(), shown.matches('…').count()), (5, 5));
     assert!(shown.len() < 600);
-    let hidden = BTreeSet::from(["a".to_owned()]);
+    let hidden = Hidden::of(["a"]);
     let one = records(&[json!({"a": "sentinel"})]);
     let verdict = judge_sample(&test(TestType::Sample, json!([assertion])), &one, &WriterSchemas::new(), &hidden);
     assert!(verdict.errors[0].ends_with("<redacted> (partition 0 offset 0)"), "{verdict:?}");
@@ -159,11 +175,9 @@ runtime: {kafka: {bootstrap_servers: 'b:9092'}}
 sources:
   - name: s
     topic: s
-    columns: [{name: id, type: STRING}, {name: n, type: INT}, {name: mail, type: STRING, classification: sensitive}]
+    columns: [{name: id, type: STRING}, {name: n, type: INT}]
 models:
-  - {name: m, materialized: flink, sql: \"SELECT id AS k, n, UPPER(mail) AS shout, NEW_FN(n) AS odd FROM {{ source('s') }}\"}
-  - {name: further, materialized: flink, sql: \"SELECT k, shout AS s FROM {{ ref('m') }}\"}
-  - {name: unread, materialized: flink, sql: \"SELECT ?? FROM {{ ref('m') }}\"}
+  - {name: m, materialized: flink, sql: \"SELECT id AS k, n, UPPER(id) AS shout, NEW_FN(n) AS odd FROM {{ source('s') }}\"}
 ";
 
 fn project() -> (Arc<crate::project::Project>, Vec<crate::compiler::ResolvedModel>) {
@@ -203,18 +217,6 @@ fn schema_tests_judge_the_columns_that_the_sql_gives() {
     assert_eq!(unknown.warnings, ["accepted_types: the type of column 'odd' is not known"]);
     let undeclared = judge_schema(&test(TestType::Schema, json!([{"not_null": {"columns": ["a"]}}])), None);
     assert_eq!(undeclared.status, Status::Error);
-}
-
-#[test]
-fn a_column_made_of_a_classified_one_is_classified_through_every_model() {
-    let (project, models) = project();
-    let columns = Columns::of(&project, &models);
-    let mut classified = Classified::new(&project, &models, &columns);
-    let mut of = |name: &str| classified.of(name).into_iter().collect::<Vec<_>>().join(" ");
-    assert_eq!(of("s"), "mail");
-    assert_eq!(of("m"), "shout");
-    assert_eq!(of("further"), "s");
-    assert_eq!(of("unread"), "shout", "what cannot be told may be made of it");
 }
 
 #[test]

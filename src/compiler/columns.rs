@@ -326,7 +326,7 @@ fn ml_outputs(model: &Model) -> BTreeMap<String, Vec<(String, SqlType)>> {
 }
 
 /// Indices so that each model stands behind those it reads; models in cycles are left out.
-fn order(models: &[ResolvedModel]) -> Vec<usize> {
+pub(super) fn order(models: &[ResolvedModel]) -> Vec<usize> {
     let index = |name: &str| models.binary_search_by(|model| model.name.as_str().cmp(name)).ok();
     let mut waits = vec![0usize; models.len()];
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); models.len()];

@@ -12,19 +12,20 @@ use super::resolve::{Names, ResolvedModel};
 pub(super) struct Context<'a> {
     pub project: &'a Project,
     pub names: Names<'a>,
-    models: HashMap<&'a str, &'a ResolvedModel>,
+    pub models: &'a [ResolvedModel],
+    by_name: HashMap<&'a str, &'a ResolvedModel>,
     /// Errors and warnings of artifacts.
     pub findings: Diagnostics,
 }
 
 impl<'a> Context<'a> {
     pub fn new(project: &'a Project, models: &'a [ResolvedModel]) -> Self {
-        let models = models.iter().map(|model| (model.name.as_str(), model)).collect();
-        Self { project, names: Names::of(project), models, findings: Diagnostics::new() }
+        let by_name = models.iter().map(|model| (model.name.as_str(), model)).collect();
+        Self { project, names: Names::of(project), models, by_name, findings: Diagnostics::new() }
     }
 
     pub fn resolved(&self, name: &str) -> Option<&'a ResolvedModel> {
-        self.models.get(name).copied()
+        self.by_name.get(name).copied()
     }
 
     pub fn ownership(&self, owner_type: OwnerType, name: &str, mode: OwnershipMode) -> Ownership {

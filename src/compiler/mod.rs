@@ -4,6 +4,7 @@
 
 pub mod artifact;
 pub mod canonical;
+pub mod classified;
 pub mod columns;
 mod connectors;
 mod context;
@@ -36,6 +37,7 @@ use crate::project::origin::Origin;
 
 use artifact::{Artifacts, ConnectorArtifact, Kind, OwnerType, Ownership};
 use canonical::{CanonicalError, Checksum};
+use classified::Classified;
 use columns::Columns;
 use context::Context;
 pub use dag::{Dag, DagNode, NodeType};
@@ -101,6 +103,11 @@ impl Compiled {
     pub fn model(&self, name: &str) -> Option<&ResolvedModel> {
         let index = self.models.binary_search_by(|model| model.name.as_str().cmp(name)).ok()?;
         self.models.get(index)
+    }
+
+    /// Which columns are not shown. Analyses every model again: for who is about to show something.
+    pub fn classified(&self) -> Classified {
+        Classified::new(&self.project, &self.models, &Columns::of(&self.project, &self.models))
     }
 
     /// A connector with its cluster named: the form of every checksum and of every comparison.

@@ -61,9 +61,11 @@ pub struct ObservedJob {
 }
 
 impl ObservedJob {
-    /// Why it does not run, as far as Flink tells; none of a job that runs or that somebody stopped.
-    pub fn why(&self) -> Option<String> {
-        crate::providers::flink::why(self.live.job.as_ref()?.state, self.failure.as_ref())
+    /// Why it does not run, as far as Flink tells; none of a job that runs or that somebody stopped. Of a `confidential` one
+    /// without what may quote a record.
+    pub fn why(&self, confidential: bool) -> Option<String> {
+        let safe = self.failure.as_ref().filter(|_| confidential).map(VendorText::without_values);
+        crate::providers::flink::why(self.live.job.as_ref()?.state, safe.as_ref().or(self.failure.as_ref()))
     }
 }
 

@@ -39,6 +39,17 @@ impl VendorText {
     }
 }
 
+impl VendorText {
+    /// Of a failure, the class alone: its message may quote a record.
+    pub fn without_values(&self) -> Self {
+        let class = self.0.split(": ").next().unwrap_or_default();
+        let named =
+            class.contains('.') && class.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '$'));
+        let class = if named { class } else { "an exception" };
+        Self(format!("{class}; its message may hold values of classified columns and stays in Flink"))
+    }
+}
+
 fn prefix(text: &str, bytes: usize) -> &str {
     match text.len() <= bytes {
         true => text,
@@ -103,6 +114,22 @@ mod tests {
     fn line_breaks_become_blanks_and_controls_are_escaped() {
         assert_eq!(shown("one\r\ntwo\x1b[0m"), "one  two\\u{1b}[0m");
         assert_eq!(VendorText::at_border(" \n ", &[]), None);
+    }
+
+    /// SEC-001: Flink's formats quote the record that they cannot read.
+    #[test]
+    fn of_a_failure_over_classified_columns_the_class_is_left() {
+        let told = "; its message may hold values of classified columns and stays in Flink";
+        for (raw, class) in [
+            ("java.io.IOException: Failed to deserialize JSON '{\"mail\": \"sentinel\"}'.", "java.io.IOException"),
+            ("java.lang.NumberFormatException: For input string: \"sentinel\"", "java.lang.NumberFormatException"),
+            ("org.example.Outer$Inner", "org.example.Outer$Inner"),
+            ("sentinel", "an exception"),
+            ("sentinel@example.test: no", "an exception"),
+        ] {
+            let text = VendorText::at_border(raw, &[]).expect("text").without_values();
+            assert_eq!(text.to_string(), format!("{class}{told}"));
+        }
     }
 
     /// SEC-006

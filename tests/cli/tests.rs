@@ -101,6 +101,32 @@ fn coverage_counts_the_models_with_tests_and_runs_none() {
     workspace.run("test --coverage --fail-fast").exits(2);
 }
 
+#[test]
+fn coverage_of_sources_alone_says_that_there_is_no_model() {
+    let (head, rest) = PROJECT.split_once("models:\n").unwrap();
+    let test = rest.lines().find(|line| line.contains("raw_ids")).unwrap();
+    let workspace = Workspace::project(&format!("{head}tests:\n{test}\n"));
+    let text = workspace.run("test --coverage").exits(0).stdout;
+    assert_eq!(text, "There is no model to cover; tests of sources: 1.\n");
+    let data = workspace.run("test --coverage -o json").exits(0).json()["data"].clone();
+    assert_eq!((&data["covered"], &data["total"], &data["coverage"]), (&0.into(), &0.into(), &serde_json::json!([])));
+}
+
+/// A typing error would make a test that looks at nothing.
+#[test]
+fn validate_finds_an_assertion_over_a_column_that_is_nowhere() {
+    let workspace = Workspace::project(&PROJECT.replace("range: {column: total,", "range: {column: totl,"));
+    let run = workspace.run("validate --strict -o json").exits(1);
+    let warning = &run.json()["warnings"][0];
+    assert_eq!(warning["code"], "W103_MISSING_REF_COLUMN", "{warning}");
+    assert_eq!(warning["message"], "Test 'ids': range names column 'totl', which model 'valid' does not have");
+    let text = workspace.run("validate").exits(0);
+    let line = PROJECT.lines().position(|line| line.contains("range: {column: total,")).unwrap();
+    let column = PROJECT.lines().nth(line).unwrap().find("total,").unwrap();
+    let place = format!("stream_project.yml:{}:{}", line + 1, column + 1);
+    assert!(format!("{}{}", text.stdout, text.stderr).contains(&place), "{place}: {}", text.stderr);
+}
+
 /// Jobs of models and of continuous tests, and what makes none.
 #[test]
 fn the_jobs_of_models_and_of_continuous_tests_are_listed() {

@@ -320,7 +320,7 @@ async fn send(
             outcome(registry.send(schema_registry::SetCompatibility { lease, ctx, subject, level }).await)
         }
         Call::SubmitJob(call) => {
-            let JobCall { artifact, cluster, budget } = *call;
+            let JobCall { artifact, cluster, budget, confidential } = *call;
             let cluster = providers.flink.get(&cluster).ok_or(FLINK)?;
             let checksum = Checksum::of(&artifact).ok();
             let id =
@@ -328,7 +328,9 @@ async fn send(
             let id = id.ok_or(ProviderFailure::Unsupported { what: "a job without a canonical form" })?;
             let ctx = Ctx::new(ctx.purpose, budget, ctx.cancel);
             let reply = cluster.send(flink::SubmitJob { lease, ctx, artifact, id }).await;
-            reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true })).map(Some)
+            let mut submitted = reply.unwrap_or(Err(ProviderFailure::Aborted { uncertain: true }))?;
+            submitted.failure = submitted.failure.map(|why| if confidential { why.without_values() } else { why });
+            Ok(Some(submitted))
         }
         Call::CreateConnector(artifact) => {
             let workers = providers.connect.as_ref().ok_or(CONNECT)?;

@@ -1,5 +1,6 @@
 //! The actions of a plan as the calls that carry them out, in blocks: one action, or one group of topic creates.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,6 +59,8 @@ pub struct JobCall {
     pub artifact: FlinkJobArtifact,
     pub cluster: String,
     pub budget: Duration,
+    /// Its failure may quote values of classified columns.
+    pub confidential: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -108,6 +111,7 @@ impl Schedule {
                 .map(|job| (job.name.as_str(), job))
                 .collect();
         let changes: BTreeMap<_, _> = plan.changes.iter().map(|change| (&change.resource_id, change)).collect();
+        let classified = LazyCell::new(|| compiled.classified());
         let mut works = Vec::with_capacity(actions.len());
         for action in actions {
             let change = changes.get(&action.resource_id).ok_or_else(|| unplanned(action))?;
@@ -147,6 +151,7 @@ impl Schedule {
                         artifact: (*artifact).clone(),
                         cluster: cluster_of(&compiled.project, artifact)?.0.to_owned(),
                         budget: submit_budget(compiled, artifact),
+                        confidential: classified.read_by(artifact, &compiled.models),
                     }))),
                     None => None,
                 },

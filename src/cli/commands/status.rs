@@ -1,5 +1,6 @@
 //! `streamt status`: whether what is declared exists, and looks as declared.
 
+use std::cell::LazyCell;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -228,9 +229,11 @@ fn assemble(
         .map(|sink| ConnectorRow::of(sink, live_connectors.as_ref().and_then(|live| live.get(&sink.name))))
         .collect();
     let mut jobs: Vec<JobRow> = Vec::new();
+    let classified = LazyCell::new(|| compiled.classified());
     for job in &scope.jobs {
         let seen = live_jobs.as_ref().and_then(|live| live.get(&job.name));
-        warnings.extend(seen.and_then(|seen| job_rows::why(&job.name, seen)));
+        let why = seen.and_then(|seen| job_rows::why(&job.name, seen, || classified.read_by(job, &compiled.models)));
+        warnings.extend(why);
         jobs.push(JobRow::of(&job.name, seen));
     }
     let mut differing: Vec<why::Differing<'_>> = Vec::new();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
-use crate::assertions::{Classified, SAMPLE_SIZE, Status, Verdict, judge_job, judge_sample, judge_schema, type_word};
+use crate::assertions::{SAMPLE_SIZE, Status, Verdict, judge_job, judge_sample, judge_schema, type_word};
 use crate::cli::args::ProjectArgs;
 use crate::cli::context::Context;
 use crate::cli::doc::{Doc, Line, Tone};
@@ -18,6 +18,7 @@ use crate::cli::project;
 use crate::cli::sanitize;
 use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::artifact::FlinkJobArtifact;
+use crate::compiler::classified::Classified;
 use crate::compiler::columns::Columns;
 use crate::compiler::{Compiled, Output};
 use crate::messages::samples::{SampleAnswer, SampleRequest};
@@ -93,8 +94,10 @@ pub fn run(context: &Context, args: &TestArgs) -> CmdResult {
     if args.coverage {
         return Ok(coverage(&compiled, args.model.as_deref(), &tests).warn(warnings));
     }
+    let columns = Columns::of(declared, &compiled.models);
     let mut run = Run {
-        columns: Columns::of(declared, &compiled.models),
+        classified: Classified::new(declared, &compiled.models, &columns),
+        columns,
         compiled: &compiled,
         reader: Reader::new(context),
         warnings,
@@ -124,6 +127,7 @@ pub fn run(context: &Context, args: &TestArgs) -> CmdResult {
 struct Run<'a> {
     compiled: &'a Arc<Compiled>,
     columns: Columns,
+    classified: Classified,
     reader: Reader<'a>,
     warnings: Diagnostics,
 }
@@ -210,7 +214,8 @@ impl Run<'_> {
                         let seen = jobs.get(&job.name);
                         let live = seen.and_then(|seen| seen.live.job.as_ref());
                         let state = live.map(|live| (live.state.as_str(), live.tasks.all_run()));
-                        let why = seen.and_then(ObservedJob::why);
+                        let confidential = !self.classified.of(&test.model).is_empty();
+                        let why = seen.and_then(|seen| seen.why(confidential));
                         judge_job(test, Some((&job.name, state)), why.as_deref())
                     }
                 }
@@ -228,8 +233,7 @@ impl Run<'_> {
                 format!("Test '{}': {} of {} records were read: {why}", test.name, sample.records.len(), request.limit);
             self.warnings.push(test.origin.mark("", Diagnostic::new(Code::W148SampleShort, message)));
         }
-        let mut classified = Classified::new(&self.compiled.project, &self.compiled.models, &self.columns);
-        judge_sample(test, &sample, &schemas, &classified.of(&test.model))
+        judge_sample(test, &sample, &schemas, self.classified.of(&test.model))
     }
 }
 
@@ -290,6 +294,14 @@ fn coverage(compiled: &Compiled, only: Option<&str>, tests: &[&Test]) -> Outcome
     let data = json!({ "coverage": list, "covered": covered, "total": total, "percent": percent });
     let mut text = Doc::new();
     let word = |covered: bool| if covered { "yes" } else { "no" };
+    if rows.is_empty() {
+        let of_sources = match tests.len() {
+            0 => String::new(),
+            count => format!("; tests of sources: {count}"),
+        };
+        text.line(format!("There is no model to cover{of_sources}."));
+        return Outcome::new(&data, text);
+    }
     text.table(
         &["MODEL", "TESTED"],
         rows.iter().map(|(model, covered)| vec![(*model).to_owned(), word(*covered).to_owned()]).collect(),

@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use crate::codes::{Code, Diagnostic};
+use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::artifact::{FlinkJobArtifact, OwnerType};
+use crate::compiler::classified::{Classified, Hidden, REDACTED};
 use crate::compiler::columns::TableColumn;
 use crate::compiler::context::Context;
 use crate::compiler::topics::TEST_FAILURES;
 use crate::project::model::{OwnershipMode, Reference, Test, TestType};
+use crate::sql::tokenize;
 use crate::sql::types::{SqlType, quoted};
 
 use super::tables::{create, place};
@@ -24,23 +26,45 @@ const FAILURE_COLUMNS: [&str; 5] = [
 
 /// One for each continuous test with a condition, in declaration order.
 pub(in crate::compiler) fn compile(context: &mut Context<'_>, sources: &Sources<'_>) -> Vec<FlinkJobArtifact> {
-    let project = context.project;
+    let tests: Vec<&Test> =
+        context.project.tests.iter().filter(|test| test.test_type == TestType::Continuous).collect();
+    if tests.is_empty() {
+        return Vec::new();
+    }
+    let classified = Classified::new(context.project, context.models, sources.columns);
     let mut jobs = Vec::new();
-    for test in project.tests.iter().filter(|test| test.test_type == TestType::Continuous) {
-        match job(context, sources, test) {
-            Ok(job) => jobs.extend(job),
+    for test in tests {
+        match job(context, sources, test, classified.of(&test.model)) {
+            Ok((job, left_out)) => {
+                jobs.extend(job);
+                context.findings.extend(left_out);
+            }
             Err(finding) => context.findings.push(*finding),
         }
     }
     jobs
 }
 
-fn job(context: &Context<'_>, sources: &Sources<'_>, test: &Test) -> Result<Option<FlinkJobArtifact>, Refusal> {
+fn job(
+    context: &Context<'_>,
+    sources: &Sources<'_>,
+    test: &Test,
+    hidden: &Hidden,
+) -> Result<(Option<FlinkJobArtifact>, Diagnostics), Refusal> {
+    for (index, assertion) in test.assertions.iter().enumerate() {
+        let written = assertion.get("custom_sql").and_then(|custom| custom.get("where")).and_then(Value::as_str);
+        if written.is_some_and(|text| !is_one_condition(text)) {
+            let message = format!("test '{}': this is no single condition", test.name);
+            let finding = Diagnostic::new(Code::E119CompileFailed, message)
+                .suggest("Write what may stand behind WHERE: whole, without ';' and without another query behind it");
+            return Err(Box::new(test.origin.mark(&format!("assertions.{index}.custom_sql.where"), finding)));
+        }
+    }
     let (owner, target) = match (context.names.model(&test.model), context.names.source(&test.model)) {
         (Some(_), _) => (OwnerType::Model, Reference::Model(test.model.clone())),
         (None, Some(_)) => (OwnerType::Source, Reference::Source(test.model.clone())),
         // Whoever compiles the test's topics reports it.
-        (None, None) => return Ok(None),
+        (None, None) => return Ok((None, Diagnostics::new())),
     };
     let refuse = |code, why: &str| {
         let message = format!("the Flink job of test '{}' cannot be written: '{}' {why}", test.name, test.model);
@@ -65,9 +89,9 @@ fn job(context: &Context<'_>, sources: &Sources<'_>, test: &Test) -> Result<Opti
     let format = format(place.block, endpoint.registry, place.definition, None).map_err(refused)?;
     let typed = matches!(format, Format::AvroConfluent { .. });
     let columns = columns(sources, &test.model, typed);
-    let conditions = conditions(test, &columns);
+    let (conditions, left_out) = conditions(test, &columns);
     if conditions.is_empty() {
-        return Ok(None);
+        return Ok((None, left_out));
     }
     let source = format!("test_source_{}", test.name);
     let failures = format!("test_failures_{}", test.name);
@@ -77,13 +101,16 @@ fn job(context: &Context<'_>, sources: &Sources<'_>, test: &Test) -> Result<Opti
     let direct = Endpoint { servers: None, ..endpoint };
     let written = options(&direct, TEST_FAILURES, Role::Sink, false, &json).map_err(refused)?;
     let failure_lines: Vec<String> = FAILURE_COLUMNS.iter().map(|line| (*line).to_owned()).collect();
-    let selects: Vec<String> = conditions.iter().map(|condition| condition.select(&test.name, &source)).collect();
+    let selects: Vec<String> = conditions
+        .iter()
+        .map(|condition| condition.select(&test.name, &source, hidden.contains(&condition.column)))
+        .collect();
     let sql = [
         create(&source, &lines, &read),
         create(&failures, &failure_lines, &written),
         format!("INSERT INTO {}\n{};", quoted(&failures), selects.join("\nUNION ALL\n")),
     ];
-    Ok(Some(FlinkJobArtifact {
+    let job = FlinkJobArtifact {
         name: format!("test_{}", test.name),
         sql: sql.join("\n\n"),
         cluster: test.flink_cluster.clone(),
@@ -92,7 +119,23 @@ fn job(context: &Context<'_>, sources: &Sources<'_>, test: &Test) -> Result<Opti
         state_backend: None,
         state_ttl_ms: None,
         ownership: context.ownership(owner, &test.model, OwnershipMode::Managed),
-    }))
+    };
+    Ok((Some(job), left_out))
+}
+
+/// Whether a text can stand behind WHERE and end there: nothing that it says may belong to another query or statement.
+fn is_one_condition(text: &str) -> bool {
+    let Ok(tokens) = tokenize(text) else { return false };
+    let mut open = 0i32;
+    for token in tokens.iter().filter(|token| !token.is_trivia()) {
+        let ends = token.is_symbol(text, ";")
+            || open == 0 && ["UNION", "INTERSECT", "EXCEPT", "MINUS"].iter().any(|word| token.is_word(text, word));
+        open += i32::from(token.is_symbol(text, "(")) - i32::from(token.is_symbol(text, ")"));
+        if ends || open < 0 {
+            return false;
+        }
+    }
+    open == 0
 }
 
 /// Columns of the record; all are texts where the format lets them be read so.
@@ -116,13 +159,18 @@ struct Condition {
 }
 
 impl Condition {
-    fn select(&self, test: &str, source: &str) -> String {
+    /// `hidden`: the topic of failures gets no value, only that there was one.
+    fn select(&self, test: &str, source: &str, hidden: bool) -> String {
+        let column = quoted(&self.column);
+        let details = match hidden {
+            true => format!("CASE WHEN {column} IS NULL THEN CAST(NULL AS STRING) ELSE {} END", literal(REDACTED)),
+            false => format!("CAST({column} AS STRING)"),
+        };
         format!(
-            "SELECT\n    {} AS test_name,\n    {} AS violation_type,\n    CAST({} AS STRING) AS violation_details,\n    \
+            "SELECT\n    {} AS test_name,\n    {} AS violation_type,\n    {details} AS violation_details,\n    \
              '' AS record,\n    CAST(CURRENT_TIMESTAMP AS TIMESTAMP(3)) AS detected_at\nFROM {}\nWHERE {}",
             literal(test),
             literal(&self.violation),
-            quoted(&self.column),
             quoted(source),
             self.text
         )
@@ -133,16 +181,22 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// In the order of the assertions; only columns that the table has count.
-fn conditions(test: &Test, columns: &[(String, SqlType)]) -> Vec<Condition> {
+/// In the order of the assertions; only columns that the table has count. W228 for the others.
+fn conditions(test: &Test, columns: &[(String, SqlType)]) -> (Vec<Condition>, Diagnostics) {
     let known = |name: &str| columns.iter().any(|(column, _)| column == name);
     let mut conditions = Vec::new();
-    let mut add = |violation: String, column: &str, text: String| {
-        if known(column) {
-            conditions.push(Condition { violation, column: column.to_owned(), text });
-        }
-    };
-    for assertion in &test.assertions {
+    let mut left_out = Diagnostics::new();
+    for (index, assertion) in test.assertions.iter().enumerate() {
+        let mut add = |violation: String, column: &str, text: String| {
+            if known(column) {
+                conditions.push(Condition { violation, column: column.to_owned(), text });
+                return;
+            }
+            let message =
+                format!("Test '{}': {violation} is not executed: its job does not read column '{column}'", test.name);
+            let finding = Diagnostic::new(Code::W228AssertionNotExecuted, message);
+            left_out.push(test.origin.mark(&format!("assertions.{index}"), finding));
+        };
         let Some((kind, body)) = assertion.as_object().and_then(|map| map.iter().next()) else { continue };
         let column = body.get("column").and_then(Value::as_str).unwrap_or_default();
         let name = quoted(column);
@@ -185,7 +239,7 @@ fn conditions(test: &Test, columns: &[(String, SqlType)]) -> Vec<Condition> {
             _ => {}
         }
     }
-    conditions
+    (conditions, left_out)
 }
 
 fn word(value: &Value) -> String {

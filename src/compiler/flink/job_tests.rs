@@ -105,6 +105,45 @@ UNION ALL
     assert!(sql.contains("TRY_CAST(`ts` AS TIMESTAMP(3)) IS NULL AND `ts` IS NOT NULL"), "{sql}");
 }
 
+/// What stands behind WHERE could give another query's columns to the topic of failures, or begin another statement.
+#[test]
+fn a_condition_of_ones_own_is_one_condition() {
+    let of = |text: &str| {
+        let mut project = shop(sql_model("valid", "SELECT id FROM {{ source(\"raw\") }}"));
+        let mut checked = test("t", "valid", TestType::Continuous);
+        checked.assertions = vec![json!({"custom_sql": {"where": text}})];
+        project.tests.push(checked);
+        project
+    };
+    for good in ["id <> 'UNION; )'", "(id = 'a' OR id IN (SELECT 'x' UNION SELECT 'y')) -- ;", "`union` = 1"] {
+        assert!(job(&compiled(of(good)), "test_t").contains(good), "{good}");
+    }
+    for bad in [
+        "TRUE UNION ALL SELECT 'a', 'b', id, '', NOW() FROM t",
+        "TRUE except SELECT 1",
+        "TRUE; SELECT 1",
+        "TRUE) OR (TRUE",
+        "(TRUE",
+        "id = 'a",
+    ] {
+        let found = refused(of(bad));
+        assert!(found[0].starts_with("E119") && found[0].contains("no single condition"), "{bad}: {found:?}");
+    }
+}
+
+#[test]
+fn a_condition_over_a_column_that_the_job_does_not_read_is_told() {
+    let mut project = shop(sql_model("valid", "SELECT id FROM {{ source(\"raw\") }}"));
+    let mut checked = test("t", "valid", TestType::Continuous);
+    checked.assertions = vec![json!({"not_null": {"columns": ["nothing"]}})];
+    project.tests.push(checked);
+    let compiled = compiled(project);
+    assert!(compiled.artifacts.test_jobs.is_empty());
+    let told: Vec<(Code, &str)> = compiled.warnings.iter().map(|f| (f.code, f.message.as_str())).collect();
+    let expected = "Test 't': not_null:nothing is not executed: its job does not read column 'nothing'";
+    assert_eq!(told, [(Code::W228AssertionNotExecuted, expected)]);
+}
+
 /// CRM-010: no secret is in an artifact.
 #[test]
 fn a_login_is_written_in_order_and_without_its_secret() {
