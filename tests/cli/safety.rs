@@ -105,11 +105,33 @@ fn the_guide_says_what_the_local_backend_does_not_do() {
     }
 }
 
+/// A page of the documentation, its lines as one.
+fn page(path: &str) -> String {
+    let text = std::fs::read_to_string(format!("{}/docs/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// REL-006, REL-015, LIM-002: guide, language reference and code page draw the same boundary.
+#[test]
+fn the_pages_say_that_absence_removes_nothing_and_that_connectors_alone_are_deleted() {
+    for (path, part) in [
+        ("guides/connectors.md", "Taking a model out of the project removes nothing."),
+        (
+            "guides/connectors.md",
+            "Only the connector is deleted: topics, records, offsets, schemas and the systems that it feeds stay.",
+        ),
+        ("reference/language/README.md", "Explicit removals; nothing else ever deletes."),
+        ("guides/flink.md", "taking a model out of the project cancels nothing"),
+        ("guides/state.md", "streamt never takes the nearest form"),
+    ] {
+        assert!(page(path).contains(part), "{path}: {part}");
+    }
+}
+
 /// CRM-103, LIM-011
 #[test]
 fn the_guide_says_what_no_lock_can_exclude() {
-    let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/connectors.md")).unwrap();
-    let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
+    let guide = page("guides/connectors.md");
     for part in [
         "Kafka Connect has no conditional delete",
         "the lock keeps out other runs of streamt only",

@@ -47,6 +47,7 @@ async fn a_created_topic_is_observed_exactly_as_declared() {
     clean_up([name]).await;
 }
 
+/// KSC-014, KSC-015
 #[tokio::test]
 async fn an_update_grows_partitions_sets_and_deletes_overrides_and_converges() {
     let (kafka, name) = (kafka().await, unique("update"));
