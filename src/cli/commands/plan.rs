@@ -267,7 +267,7 @@ pub fn view(plan: &Plan, payload: &PlanPayload, offline: bool, next: Option<&str
     let drifted: Vec<(Kind, String)> = plan
         .changes
         .iter()
-        .filter(|change| change.is_drift() && !stopped(plan, change))
+        .filter(|change| change.is_drift())
         .map(|change| (change.kind, change.name.clone()))
         .collect();
     let gone: Vec<String> = plan.removal_candidates.iter().map(|candidate| candidate.resource_id.to_string()).collect();

@@ -77,7 +77,7 @@ fn a_plan_shows_changes_blockers_and_impact() {
         config.cleanup.policy: (new) -> compact
     = topic   orders.old       [not ours]
     = topic   orders.raw.v1    [external]
-    1 of these was changed outside this project [drift]; applying puts it back.
+    1 of these was changed outside this project [drift]; a blocker keeps it so.
 
     Risk Classification:
       topic orders.clean.v1: risky (consumer_impact)

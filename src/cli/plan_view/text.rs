@@ -45,10 +45,7 @@ pub fn render(view: View<'_>) -> Doc {
     if !plan.summary.has_changes {
         doc.line("No changes detected.");
     }
-    if !drifted.is_empty() {
-        let subject = if drifted.len() == 1 { "1 of these was" } else { &format!("{} of these were", drifted.len()) };
-        doc.line(format!("{subject} changed outside this project [drift]; applying puts it back."));
-    }
+    drift(&mut doc, plan, drifted);
     risks(&mut doc, plan);
     requirements(&mut doc, plan);
     removals(&mut doc, plan);
@@ -66,6 +63,22 @@ pub fn render(view: View<'_>) -> Doc {
         doc.line(Line::new().tone(Tone::Heading, "Next:").plain(format!(" {next}")));
     }
     doc
+}
+
+/// What a blocker stops is not put back.
+fn drift(doc: &mut Doc, plan: &PlanPayload, drifted: &[(Kind, String)]) {
+    let stopped = |(kind, name): &&(Kind, String)| {
+        plan.safety_blockers.iter().any(|blocker| blocker.kind == *kind && blocker.resource == *name)
+    };
+    let blocked = drifted.iter().filter(stopped).count();
+    for (count, end) in [(drifted.len() - blocked, "applying puts it back"), (blocked, "a blocker keeps it so")] {
+        let subject = match count {
+            0 => continue,
+            1 => "1 of these was".to_owned(),
+            more => format!("{more} of these were"),
+        };
+        doc.line(format!("{subject} changed outside this project [drift]; {end}."));
+    }
 }
 
 /// Lines in kind order: every change, and what is unchanged for a reason worth knowing.

@@ -162,7 +162,7 @@ fn a_wrong_address_is_told_and_nothing_is_planned_or_begun() {
         for line in ["plan", "apply", "plan --detailed-exitcode"] {
             let run = yard.run(&format!("{line} -o json")).exits(1);
             assert_eq!(code(&run), "E407_DEPLOY_ERROR", "{wrong}: {line}: {}", run.stdout);
-            assert!(run.stdout.contains("check the address in the runtime block"), "{}", run.stdout);
+            assert!(run.stdout.contains("address in the runtime block"), "{}", run.stdout);
         }
         assert_eq!(text(&yard.status()["operation_status"]["status"]), "clear", "{wrong}");
     }

@@ -37,6 +37,8 @@ fn every_worker_that_is_asked_for_deploys_and_removes() {
     for worker in workers() {
         life(&worker);
         // The workers of 4.x refuse `%2F` and `%25` in a path: such a connector can be neither observed nor deleted there.
-        on_each_major(|admin| named(&worker, admin, " a/b%"));
+        if worker != DEFAULT {
+            on_each_major(|admin| named(&worker, admin, " a/b%"));
+        }
     }
 }

@@ -35,7 +35,10 @@ fn intended_changes_drift_and_what_is_blocked_are_told_apart() {
         assert!(yard.run("diff").exits(0).stdout.contains("drift (changed outside)"));
         assert_eq!(yard.run("plan -o json").exits(0).json()["data"]["drifts"], 1);
         let text = yard.run("plan").exits(0).stdout;
-        assert!(text.contains("drift]") && text.contains("changed outside this project"), "{text}");
+        assert!(
+            text.contains("drift]") && text.contains("changed outside this project [drift]; applying puts it back"),
+            "{text}"
+        );
         let text = yard.run("status").exits(0).stdout;
         assert!(text.contains("RUNNING (changed outside)"), "{text}");
         yard.run("status --health").exits(1);
