@@ -236,6 +236,13 @@ pub struct SafetyBlocker {
     pub details: Map<String, Value>,
 }
 
+impl SafetyBlocker {
+    /// Whether it stops the resource of this physical name.
+    pub fn stops(&self, kind: Kind, name: &str) -> bool {
+        self.kind == kind && self.resource == name
+    }
+}
+
 /// A record whose resource is no longer declared. Reported for information; nothing acts on it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct RemovalCandidate {

@@ -23,7 +23,7 @@ use crate::compiler::artifact::Kind;
 use crate::compiler::environment_fingerprint;
 use crate::messages::operation::{PlanRequest, SavedPlan};
 use crate::planner::connector::ConnectorRemovalAssessment;
-use crate::planner::model::{Change, OwnershipRequirement, SafetyBlocker, Verb};
+use crate::planner::model::{OwnershipRequirement, SafetyBlocker, Verb};
 use crate::planner::payload::{PlanPayload, Summary};
 use crate::planner::risk::{ChangeRisk, RiskSummary};
 use crate::planner::{Cause, Desired, Evidence, Plan, PlanInput};
@@ -251,15 +251,10 @@ pub fn change_rows(plan: &Plan) -> Vec<ChangeRow<'_>> {
             kind: change.kind,
             name: &change.name,
             action,
-            cause: if stopped(plan, change) { Some(Cause::Blocked) } else { change.cause() },
+            cause: if !plan.blockers_of(change).is_empty() { Some(Cause::Blocked) } else { change.cause() },
             changes: &change.changes,
         })
         .collect()
-}
-
-/// A blocker keeps it from being changed.
-fn stopped(plan: &Plan, change: &Change) -> bool {
-    plan.blockers.iter().any(|blocker| blocker.kind == change.kind && blocker.resource == change.name)
 }
 
 /// A plan as text, with what only a fresh plan knows.

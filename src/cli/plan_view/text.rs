@@ -67,9 +67,8 @@ pub fn render(view: View<'_>) -> Doc {
 
 /// What a blocker stops is not put back.
 fn drift(doc: &mut Doc, plan: &PlanPayload, drifted: &[(Kind, String)]) {
-    let stopped = |(kind, name): &&(Kind, String)| {
-        plan.safety_blockers.iter().any(|blocker| blocker.kind == *kind && blocker.resource == *name)
-    };
+    let stopped =
+        |(kind, name): &&(Kind, String)| plan.safety_blockers.iter().any(|blocker| blocker.stops(*kind, name));
     let blocked = drifted.iter().filter(stopped).count();
     for (count, end) in [(drifted.len() - blocked, "applying puts it back"), (blocked, "a blocker keeps it so")] {
         let subject = match count {
@@ -116,7 +115,7 @@ fn flags(plan: &PlanPayload, resource: &PlannedResource, drifted: &[(Kind, Strin
     let here = |kind: Kind, name: &str| kind == resource.kind && name == resource.name;
     flags.extend(
         (plan.safety_blockers.iter())
-            .filter(|blocker| here(blocker.kind, &blocker.resource))
+            .filter(|blocker| blocker.stops(resource.kind, &resource.name))
             .map(|blocker| format!("blocked: {}", blocker.code.as_str())),
     );
     flags.extend((plan.ownership_requirements.iter()).filter(|entry| here(entry.kind, &entry.physical_name)).map(
