@@ -39,6 +39,38 @@ pub enum SqlType {
 }
 
 /// As DDL of Flink spells it; an unknown type is written as STRING.
+impl SqlType {
+    /// Of the types that hold numbers.
+    pub fn is_number(&self) -> bool {
+        match self {
+            Self::TinyInt
+            | Self::SmallInt
+            | Self::Int
+            | Self::BigInt
+            | Self::Float
+            | Self::Double
+            | Self::Decimal { .. } => true,
+            Self::Char(_)
+            | Self::String
+            | Self::Varchar(_)
+            | Self::Binary(_)
+            | Self::Varbinary(_)
+            | Self::Bytes
+            | Self::Boolean
+            | Self::Date
+            | Self::Time(_)
+            | Self::Timestamp(_)
+            | Self::TimestampLtz(_)
+            | Self::Array(_)
+            | Self::Map(..)
+            | Self::Multiset(_)
+            | Self::Row(_)
+            | Self::Variant
+            | Self::Unknown => false,
+        }
+    }
+}
+
 impl fmt::Display for SqlType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

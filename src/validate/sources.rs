@@ -6,7 +6,7 @@ use crate::codes::{Code, Diagnostic, Diagnostics};
 use crate::compiler::{Process, cycle};
 use crate::project::model::{Reference, SchemaBlock, SchemaReference, Source};
 use crate::project::origin::Origin;
-use crate::sql::types::{SqlType, parse_type};
+use crate::sql::types::parse_type;
 
 use super::context::Ctx;
 use super::facts::Facts;
@@ -50,7 +50,7 @@ fn numeric_event_time(ctx: &Ctx, source: &Source, findings: &mut Diagnostics) {
     let column = &source.columns[index];
     let in_the_record = column.expression.is_none() && column.metadata.is_none() && !column.proctime;
     let data_type = column.data_type.as_deref().filter(|_| in_the_record);
-    let Some(data_type) = data_type.filter(|text| parse_type(text).is_ok_and(|of| is_number(&of))) else { return };
+    let Some(data_type) = data_type.filter(|text| parse_type(text).is_ok_and(|of| of.is_number())) else { return };
     let reads = |facts: &&Facts| {
         let named = |dependency: &Reference| matches!(dependency, Reference::Source(name) if *name == source.name);
         facts.resolved.process == Some(Process::Flink) && facts.dependencies().iter().any(named)
@@ -67,35 +67,6 @@ fn numeric_event_time(ctx: &Ctx, source: &Source, findings: &mut Diagnostics) {
     let place = format!("columns.{index}.type");
     findings
         .push(source.origin.mark(&place, Diagnostic::new(Code::E120EventTimeColumnNotFound, message)).suggest(hint));
-}
-
-fn is_number(data_type: &SqlType) -> bool {
-    match data_type {
-        SqlType::TinyInt
-        | SqlType::SmallInt
-        | SqlType::Int
-        | SqlType::BigInt
-        | SqlType::Float
-        | SqlType::Double
-        | SqlType::Decimal { .. } => true,
-        SqlType::Char(_)
-        | SqlType::String
-        | SqlType::Varchar(_)
-        | SqlType::Binary(_)
-        | SqlType::Varbinary(_)
-        | SqlType::Bytes
-        | SqlType::Boolean
-        | SqlType::Date
-        | SqlType::Time(_)
-        | SqlType::Timestamp(_)
-        | SqlType::TimestampLtz(_)
-        | SqlType::Array(_)
-        | SqlType::Map(..)
-        | SqlType::Multiset(_)
-        | SqlType::Row(_)
-        | SqlType::Variant
-        | SqlType::Unknown => false,
-    }
 }
 
 struct Subject<'a> {

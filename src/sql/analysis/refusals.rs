@@ -382,30 +382,5 @@ fn sort(data_type: &SqlType) -> Option<u8> {
 
 /// Whether a type is known and is none that can be summed.
 fn no_number(data_type: &SqlType) -> bool {
-    match data_type {
-        SqlType::Char(_)
-        | SqlType::String
-        | SqlType::Varchar(_)
-        | SqlType::Binary(_)
-        | SqlType::Varbinary(_)
-        | SqlType::Bytes
-        | SqlType::Boolean
-        | SqlType::Date
-        | SqlType::Time(_)
-        | SqlType::Timestamp(_)
-        | SqlType::TimestampLtz(_)
-        | SqlType::Array(_)
-        | SqlType::Map(..)
-        | SqlType::Multiset(_)
-        | SqlType::Row(_) => true,
-        SqlType::TinyInt
-        | SqlType::SmallInt
-        | SqlType::Int
-        | SqlType::BigInt
-        | SqlType::Float
-        | SqlType::Double
-        | SqlType::Decimal { .. }
-        | SqlType::Variant
-        | SqlType::Unknown => false,
-    }
+    !data_type.is_number() && !matches!(data_type, SqlType::Variant | SqlType::Unknown)
 }
